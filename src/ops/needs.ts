@@ -3,7 +3,7 @@ import type { RefusedFile, StuckCount } from '../store/store.ts';
 import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
-import { isMissing, liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
+import { isGone, liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { SinkStatus, Status } from './status/status.ts';
 
 /** What may need a person; `refused`: events; `gone`: a sink for which something waits. */
@@ -145,7 +145,7 @@ export function needsOf(status: Status, wording = english): Need[] {
 
 /** The sinks for which something waits that will be given up, as no running replica has them in its config. */
 export const goneSinks = ({ replicas, sinks }: Pick<Status, 'replicas' | 'sinks'>): SinkStatus[] =>
-  replicas.length === 0 ? [] : sinks.filter((one) => isMissing(one) && one.told === null);
+  replicas.length === 0 ? [] : sinks.filter((one) => isGone(one) && one.told === null);
 
 /** How many causes need a person: as many as the page lists. */
 export const causesOf = (status: Status): number =>

@@ -213,8 +213,8 @@ export function keptBack(sink: string, pause: Pause | null): string | null {
     : `${nameOf(sink)} is paused, as it fails; \`${program} retry ${sink}\` tries it now`;
 }
 
-/** Whether something waits for a sink that is not in the config any more. */
-export const isMissing = ({
+/** Whether a sink has left the config while something waits for it. */
+export const isGone = ({
   connector,
   pending,
   sending,

@@ -1,7 +1,7 @@
 import { holdsBack } from '../ops/pauses.ts';
 import { pauseLength } from '../by-hand/sinks.ts';
 import { type Delivery, lookupOf } from '../model.ts';
-import { askedUntil, isMissing, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
+import { askedUntil, isGone, mayBeTried, putBack, toolsWish } from '../ops/sink-states.ts';
 import type { SinkStatus } from '../ops/status/status.ts';
 import type { Reads, SinkAttempt } from '../store/store.ts';
 import { html, type Html } from '../support/html.ts';
@@ -90,7 +90,7 @@ function stateCard(one: SinkStatus, asked: PageRequest): Html {
         </p>
         ${elsewhereNote(one)}`
     }
-    ${isMissing(one) && html`<p>${putBack}</p>`}
+    ${isGone(one) && html`<p>${putBack}</p>`}
     ${
       one.asked.length > 0 &&
       html`${askedNotes(one, times)}

@@ -2,9 +2,9 @@ import { program } from '../support/invocation.ts';
 import { statuses, stuckStates } from '../model.ts';
 import { causesOf, needsOf } from '../ops/needs.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
-import { isMissing, putBack } from '../ops/sink-states.ts';
+import { isGone, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
-import { askAgain, type Unfound, unfoundOf } from '../ops/status/unfound.ts';
+import { askAgain, type EmptyLookup, emptyLookups } from '../ops/status/empty-lookups.ts';
 import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
@@ -53,9 +53,9 @@ export const todayPage: Page = {
   async show(asked, parts) {
     const { times } = asked;
     const [status, days] = await Promise.all([asked.status(), lastDays(parts.reads, times)]);
-    const [candidates, unfound] = await Promise.all([
+    const [candidates, empty] = await Promise.all([
       onlyCandidates(status, asked, parts.reads),
-      unfoundOf(parts.reads, status),
+      emptyLookups(parts.reads, status),
     ]);
     const isNew = status.lastEventAt === null;
     return {
@@ -63,7 +63,7 @@ export const todayPage: Page = {
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
         ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
-        ${rejectedNotice(status)} ${unansweredNotice(status)} ${unfound.map(unfoundNotice)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)} ${empty.map(emptyLookupNotice)}
         ${gapNotices(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
@@ -136,7 +136,7 @@ function unansweredNotice(status: Status): Html | false {
 }
 
 /** Nobody may be needed, as not every API has something about everybody, but rules by what is lacking tell nobody. */
-const unfoundNotice = ({ what, wrong }: Unfound): Html =>
+const emptyLookupNotice = ({ what, wrong }: EmptyLookup): Html =>
   html`<p class="notice wait">
     None of the last ${printableInLine(what.replace(/\.$/, ''))}. If ${wrong.replaceAll('`', '')} was wrong:
     once it is right, ${commandLine(`${program} ${askAgain}`)} asks again, and says what to apply.
@@ -274,7 +274,7 @@ function sinksCard({ sinks }: Status, { labels, counts }: DayCounts, times: Time
         ${sinkChip(one)}
         <span class="small muted">${sinkRate(one, times)}</span>
         ${one.pause?.by === 'person' && html`<div class="small break">Paused ${pausedBy(one.pause, times)}</div>`}
-        ${askedNotes(one, times)} ${isMissing(one) && html`<div class="small">${putBack}</div>`}
+        ${askedNotes(one, times)} ${isGone(one) && html`<div class="small">${putBack}</div>`}
       </td>
       <td class="number" data-name="arrived">
         ${

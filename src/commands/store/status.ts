@@ -11,7 +11,7 @@ import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, when } from '../output.ts';
 import { configTimeZone, storeUrl, withStore } from '../with-store.ts';
 import { configLines, storeLines } from './status/connector.ts';
-import { unansweredLines, unfoundLines } from './status/lookups.ts';
+import { emptyLookupLines, unansweredLines } from './status/lookups.ts';
 import { lateLines, sinkLines } from './status/sinks.ts';
 import { causeText, stuckLines } from './status/stuck.ts';
 
@@ -30,11 +30,11 @@ export const status = command({
       const found = await readStatus(onlyStore(store), now, timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
       else {
-        const unfound = await unfoundLines(store, found);
+        const emptyLookups = await emptyLookupLines(store, found);
         const { pending } = await store.vitals(now);
         const late = pending.filter(({ firstDueAt }) => now - firstDueAt > lateMs);
         const lateSince = new Map(late.map(({ sink, firstDueAt }) => [sink, firstDueAt]));
-        io.out(statusText(found, { unfound, lateSince }, timeZone, local));
+        io.out(statusText(found, { emptyLookups, lateSince }, timeZone, local));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }).catch((error: unknown) => {
@@ -49,12 +49,12 @@ const unreachable =
   'While the connector cannot use it either, events are refused; once it can, all goes on, without a restart unless store.url has changed.';
 
 interface Beside {
-  readonly unfound: readonly string[];
+  readonly emptyLookups: readonly string[];
   /** When what has waited longest for a sink was due (ms), for sinks that are late. */
   readonly lateSince: ReadonlyMap<string, number>;
 }
 
-function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: string, io: Io): string {
+function statusText(found: Status, { emptyLookups, lateSince }: Beside, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -79,7 +79,7 @@ function statusText(found: Status, { unfound, lateSince }: Beside, timeZone: str
     ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
-      ...unfound,
+      ...emptyLookups,
       ...unansweredLines(found),
     ],
     Waiting: [

@@ -1,4 +1,4 @@
-import { askAgain, unfoundOf } from '../../../ops/status/unfound.ts';
+import { askAgain, emptyLookups } from '../../../ops/status/empty-lookups.ts';
 import type { Status } from '../../../ops/status/status.ts';
 import { unansweredWords } from '../../../ops/status/words.ts';
 import type { Store } from '../../../store/store.ts';
@@ -6,8 +6,8 @@ import { program } from '../../../support/invocation.ts';
 import { printable } from '../../../support/text.ts';
 
 /** Warns of look-ups that work but never find anything, or a field. */
-export const unfoundLines = async (store: Store, found: Status): Promise<string[]> =>
-  (await unfoundOf(store, found)).flatMap(({ what, wrong }) => [
+export const emptyLookupLines = async (store: Store, found: Status): Promise<string[]> =>
+  (await emptyLookups(store, found)).flatMap(({ what, wrong }) => [
     printable(`none of the last ${what}`),
     `  if ${wrong} was wrong: once it is right, \`${program} ${askAgain}\` asks again, and says what to \`${program} apply\``,
   ]);

@@ -7,7 +7,7 @@ import {
   isDown,
   mayBeTried,
   nextShows,
-  isMissing,
+  isGone,
   putBack,
   restartHint,
   sinkStates,
@@ -33,7 +33,7 @@ export function sinkLines(one: SinkStatus, isRunning: boolean, io: Io): string[]
   const line = `${printable(name)}  ${parts.join(', ')}`;
   if (!isRunning) return [line];
   const help = told === null ? [] : ofTrouble[told.kind][1](one, printable(shellWord(sink)));
-  if (connector === null) return [line, ...(isMissing(one) ? [`  ${putBack}`] : []), ...help];
+  if (connector === null) return [line, ...(isGone(one) ? [`  ${putBack}`] : []), ...help];
   const other = isDown(one) ? elsewhere(one.calledBy).map((words) => `  ${printable(words)}`) : [];
   return [line, ...askedLines(one, io), ...help, ...other];
 }

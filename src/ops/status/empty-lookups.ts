@@ -3,7 +3,7 @@ import type { Reads } from '../../store/store.ts';
 import type { Status } from './status.ts';
 
 /** A look-up that works and never finds anything, or a field. */
-export interface Unfound {
+export interface EmptyLookup {
   /** The end of a sentence that begins with `none of the last`. */
   readonly what: string;
   /** The part of a sentence before `was wrong`. */
@@ -17,11 +17,11 @@ const lastCalls = 20;
 const fewestCalls = 5;
 
 /** Finds look-ups whose last calls all lacked something: the url or an `at` may be wrong, or the API has changed. */
-export async function unfoundOf(
+export async function emptyLookups(
   reads: Pick<Reads, 'attemptsOfSink'>,
   { lookups }: Pick<Status, 'lookups'>,
-): Promise<Unfound[]> {
-  const found: Unfound[] = [];
+): Promise<EmptyLookup[]> {
+  const found: EmptyLookup[] = [];
   for (const { sink, figures } of lookups) {
     if (figures === null) continue;
     const outcomes = (await reads.attemptsOfSink(sink, lastCalls)).map(({ outcome }) => outcome);
