@@ -3,7 +3,7 @@ import { conditionMeant } from '../../rules/fields.ts';
 import { type Path, strings, valueAt } from '../../support/json.ts';
 import { oddCharacter } from '../../support/text.ts';
 import { entries } from '../plan-source.ts';
-import { placeOf } from '../secrets/hidden.ts';
+import { placeOf } from '../secrets/places.ts';
 import { type Fault, warning } from '../text/problems.ts';
 import { referencesIn, shellVariable, type Values } from '../text/references.ts';
 import { hex, oddName } from '../text/yaml-faults.ts';

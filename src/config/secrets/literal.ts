@@ -11,7 +11,8 @@ import {
 import { actionsOf, type PlanSource } from '../plan-source.ts';
 import { type Fault, warning } from '../text/problems.ts';
 import { hasReference, looksLikePath, otherReference, partsOf } from '../text/references.ts';
-import { isCredentialKey, placeOf } from './hidden.ts';
+import { credentialsNamedIn, isCredentialKey } from './names.ts';
+import { placeOf } from './places.ts';
 
 /**
  * Finds credentials in actions, the catalog and URLs, where no schema marks them. `read`: replaces references in a text by their
@@ -66,19 +67,8 @@ function inText(text: string, path: Path): string[] {
   if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
     return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
   if (path.at(-1) !== 'body') return [];
-  const inForm = Array.from(text.matchAll(named), ([, key = '', value = '']) =>
-    namesSecret(key) && looksRandom(value) ? [value] : [],
-  );
-  const inTree = Array.from(text.matchAll(whole), ([, key, value, element = '', inner = '']) =>
-    isCredentialKey(key ?? element) ? [value ?? inner.trim()] : [],
-  );
-  return [...new Set([...inForm, ...inTree].flat())];
+  return credentialsNamedIn(text);
 }
-
-const named = /([\w-]{1,100})["']?\s{0,9}(?:[:=]|(?:\s[^<>]{0,100})?>)\s{0,9}["']?([^"'&\s,{}<>]{1,2000})/g;
-/** A text in JSON or in XML. Its name tells enough there: it need not look random. */
-const whole =
-  /"([\w-]{1,100})"\s{0,9}:\s{0,9}"([^"\\]{1,2000})"|<([\w:.-]{1,100})(?:\s[^<>]{0,100})?>([^<>]{1,2000})</g;
 
 /** Finds credentials in a URL: all random parts of a hook's, else passwords and parameters that are named like one. */
 function inAddress(text: string, isPath: boolean): string[] {

@@ -6,7 +6,8 @@ import { type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import { didYouMean } from '../../support/text.ts';
 import { readSecretFile } from './files.ts';
 import { error, type Fault, warning } from './problems.ts';
-import { isWithinCredential, placeOf } from '../secrets/hidden.ts';
+import { isWithinCredential } from '../secrets/names.ts';
+import { placeOf } from '../secrets/places.ts';
 
 /** A `${…}` in a string of the config. */
 export interface Reference {

@@ -18,7 +18,7 @@ import {
 import type { Json } from '../../model.ts';
 import type { Path } from '../../support/json.ts';
 import { lazily } from '../../support/text.ts';
-import { scalarsOf, type WrittenScalar } from '../secrets/hidden.ts';
+import { scalarsOf, type WrittenScalar } from '../secrets/places.ts';
 import {
   foreignLines,
   hex,
