@@ -4,9 +4,10 @@ import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
 import { isGone, liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
+import type { EmptyLookup } from './status/empty-lookups.ts';
 import type { SinkStatus, Status } from './status/status.ts';
 
-/** What may need a person; `refused`: events; `gone`: a sink for which something waits. */
+/** What may need a person; `refused`: events; `gone`: a sink for which something waits; `empty`: a look-up. */
 export type NeedKind =
   | 'served'
   | 'unwritable'
@@ -18,6 +19,7 @@ export type NeedKind =
   | 'closed'
   | SinkNeed
   | 'gone'
+  | 'empty'
   | 'failing'
   | StuckState;
 type SinkNeed = 'down' | 'locked' | 'forgotten';
@@ -50,6 +52,7 @@ export function needsOf(status: Status, wording = english): Need[] {
   const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
   const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
   const gone = goneSinks(status).map(({ sink, pending, sending }) => ({ sink, count: pending + sending }));
+  const empty = status.emptyLookups.filter(({ didFind }) => didFind);
   const names = (all: readonly SinkTrouble[], by = wording) =>
     all.map(({ sink }) => nameOf(sink, by)).join(', ');
   const needs: (Need | false)[] = [
@@ -131,6 +134,13 @@ export function needsOf(status: Status, wording = english): Need[] {
       command: 'status',
       causes: gone.length,
     },
+    empty.length > 0 && {
+      kind: 'empty',
+      words: empty.map(emptyWords).join(', '),
+      sentence: wording.say('needEmpty', { list: empty.map(emptyIn).join('; ') }),
+      command: 'status',
+      causes: empty.length,
+    },
     failing.length > 0 && {
       kind: 'failing',
       words: `${countsOf(failing, english)} failing for an hour`,
@@ -150,6 +160,12 @@ export const goneSinks = ({ replicas, sinks }: Pick<Status, 'replicas' | 'sinks'
 /** How many causes need a person: as many as the page lists. */
 export const causesOf = (status: Status): number =>
   needsOf(status).reduce((sum, { causes = 1 }) => sum + causes, 0);
+
+const emptyWords = ({ lookup, fields }: EmptyLookup): string =>
+  `the look-up ${lookup} finds no${fields === null ? 'thing' : ` ${fields.join(' or ')}`} any more`;
+
+const emptyIn = ({ lookup, fields }: EmptyLookup): string =>
+  fields === null ? lookup : `${lookup} (${fields.join(', ')})`;
 
 const countsOf = (all: readonly Pick<StuckCount, 'sink' | 'count'>[], wording: Wording): string =>
   all.map(({ count: some, sink }) => wording.say('countTo', { count: some, sink })).join(', ');

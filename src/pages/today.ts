@@ -4,7 +4,6 @@ import { causesOf, needsOf } from '../ops/needs.ts';
 import { reconcileCommand } from '../ops/refusals.ts';
 import { isGone, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
-import { askAgain, type EmptyLookup, emptyLookups } from '../ops/status/empty-lookups.ts';
 import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
@@ -38,6 +37,7 @@ import { duration, type Times } from './frame/times.ts';
 import {
   askedNotes,
   differNotice,
+  emptyLookup,
   helpLink,
   rejectedNotice,
   sinkChip,
@@ -53,17 +53,14 @@ export const todayPage: Page = {
   async show(asked, parts) {
     const { times } = asked;
     const [status, days] = await Promise.all([asked.status(), lastDays(parts.reads, times)]);
-    const [candidates, empty] = await Promise.all([
-      onlyCandidates(status, asked, parts.reads),
-      emptyLookups(parts.reads, status),
-    ]);
+    const candidates = await onlyCandidates(status, asked, parts.reads);
     const isNew = status.lastEventAt === null;
     return {
       title: 'Today',
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
         ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
-        ${rejectedNotice(status)} ${unansweredNotice(status)} ${empty.map(emptyLookupNotice)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)} ${emptyLookupNotices(status)}
         ${gapNotices(status, times)}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
@@ -136,11 +133,10 @@ function unansweredNotice(status: Status): Html | false {
 }
 
 /** Nobody may be needed, as not every API has something about everybody, but rules by what is lacking tell nobody. */
-const emptyLookupNotice = ({ what, wrong }: EmptyLookup): Html =>
-  html`<p class="notice wait">
-    None of the last ${printableInLine(what.replace(/\.$/, ''))}. If ${wrong.replaceAll('`', '')} was wrong:
-    once it is right, ${commandLine(`${program} ${askAgain}`)} asks again, and says what to apply.
-  </p>`;
+const emptyLookupNotices = (status: Status): Html[] =>
+  status.emptyLookups
+    .filter(({ didFind }) => !didFind)
+    .map((one) => html`<p class="notice wait">${emptyLookup(one)}</p>`);
 
 const gapNotices = (status: Status, times: Times): Html[] =>
   gapsIn(status).map(({ what, after }) => {

@@ -211,6 +211,7 @@ export const de = {
   needDown: 'Zurzeit gestört: {sinks}',
   needForgotten: 'Noch von Hand angehalten: {sinks}',
   needGone: 'Wartet auf ein Ziel, das nicht mehr in der Konfiguration steht: {list}',
+  needEmpty: 'Abfragen, die nicht mehr finden, was sie bisher fanden: {list}',
   needFailing: 'Scheitert seit einer Stunde oder länger: {list}',
   needDead: 'Aufgegeben: {list}',
   needHeld: 'Wartet auf eine Entscheidung: {list}',

@@ -217,6 +217,7 @@ export const en = {
   needDown: 'Down now: {sinks}',
   needForgotten: 'Still paused by a person: {sinks}',
   needGone: 'Waiting for a sink that is not in the config any more: {list}',
+  needEmpty: 'Look-ups that no longer find what they did: {list}',
   needFailing: 'Failing for an hour or longer: {list}',
   needDead: 'Given up: {list}',
   needHeld: 'Held for a person to decide: {list}',

@@ -207,6 +207,7 @@ export const es = {
   needDown: 'Ahora no funcionan: {sinks}',
   needForgotten: 'Todavía en pausa a mano: {sinks}',
   needGone: 'En espera de un destino que ya no está en la configuración: {list}',
+  needEmpty: 'Consultas que ya no encuentran lo que encontraban: {list}',
   needFailing: 'Fallan desde hace una hora o más: {list}',
   needDead: 'Abandonadas: {list}',
   needHeld: 'A la espera de una decisión: {list}',

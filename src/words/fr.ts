@@ -212,6 +212,7 @@ export const fr = {
   needDown: 'En panne : {sinks}',
   needForgotten: 'Toujours mis en pause à la main : {sinks}',
   needGone: 'En attente d’une destination qui n’est plus dans la configuration : {list}',
+  needEmpty: 'Requêtes qui ne trouvent plus ce qu’elles trouvaient : {list}',
   needFailing: 'En échec depuis une heure ou plus : {list}',
   needDead: 'Abandonnés : {list}',
   needHeld: 'En attente d’une décision : {list}',

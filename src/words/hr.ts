@@ -235,6 +235,7 @@ export const hr = {
   needDown: 'Trenutačno ne radi: {sinks}',
   needForgotten: 'Još uvijek ručno pauzirano: {sinks}',
   needGone: 'Čeka odredište koje više nije u konfiguraciji: {list}',
+  needEmpty: 'Upiti koji više ne nalaze ono što su nalazili: {list}',
   needFailing: 'Ne uspijeva sat vremena ili dulje: {list}',
   needDead: 'Odustalo se: {list}',
   needHeld: 'Čeka odluku: {list}',

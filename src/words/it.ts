@@ -212,6 +212,7 @@ export const it = {
   needDown: 'Ora non funzionano: {sinks}',
   needForgotten: 'Ancora in pausa manuale: {sinks}',
   needGone: 'In attesa di una destinazione che non è più nella configurazione: {list}',
+  needEmpty: 'Consultazioni che non trovano più ciò che trovavano: {list}',
   needFailing: 'In errore da un’ora o più: {list}',
   needDead: 'Abbandonate: {list}',
   needHeld: 'In attesa di una decisione: {list}',

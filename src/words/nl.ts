@@ -211,6 +211,7 @@ export const nl = {
   needDown: 'Nu buiten werking: {sinks}',
   needForgotten: 'Nog met de hand gepauzeerd: {sinks}',
   needGone: 'Wacht op een bestemming die niet meer in de configuratie staat: {list}',
+  needEmpty: 'Opvragingen die niet meer vinden wat ze eerder vonden: {list}',
   needFailing: 'Mislukt al een uur of langer: {list}',
   needDead: 'Opgegeven: {list}',
   needHeld: 'Wacht op een beslissing: {list}',

@@ -289,6 +289,7 @@ export const pl = {
   needDown: 'Obecnie nie działa: {sinks}',
   needForgotten: 'Nadal wstrzymane ręcznie: {sinks}',
   needGone: 'Czeka na miejsce docelowe, którego nie ma już w konfiguracji: {list}',
+  needEmpty: 'Zapytania, które nie znajdują już tego, co znajdowały: {list}',
   needFailing: 'Nie udaje się od godziny lub dłużej: {list}',
   needDead: 'Zaniechane: {list}',
   needHeld: 'Czeka na decyzję: {list}',

@@ -208,6 +208,7 @@ export const pt = {
   needDown: 'Fora do ar agora: {sinks}',
   needForgotten: 'Ainda em pausa manual: {sinks}',
   needGone: 'À espera de um destino que já não está na configuração: {list}',
+  needEmpty: 'Consultas que já não encontram o que encontravam: {list}',
   needFailing: 'Falhando há uma hora ou mais: {list}',
   needDead: 'Abandonadas: {list}',
   needHeld: 'À espera de uma decisão: {list}',

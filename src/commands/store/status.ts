@@ -30,11 +30,10 @@ export const status = command({
       const found = await readStatus(onlyStore(store), now, timeZone);
       if (options.json) io.out(jsonLine(statusJson(found)));
       else {
-        const emptyLookups = await emptyLookupLines(store, found);
         const { pending } = await store.vitals(now);
         const late = pending.filter(({ firstDueAt }) => now - firstDueAt > lateMs);
         const lateSince = new Map(late.map(({ sink, firstDueAt }) => [sink, firstDueAt]));
-        io.out(statusText(found, { emptyLookups, lateSince }, timeZone, local));
+        io.out(statusText(found, lateSince, timeZone, local));
       }
       return needsOf(found).length > 0 ? exit.needsPerson : exit.ok;
     }).catch((error: unknown) => {
@@ -48,13 +47,8 @@ export const status = command({
 const unreachable =
   'While the connector cannot use it either, events are refused; once it can, all goes on, without a restart unless store.url has changed.';
 
-interface Beside {
-  readonly emptyLookups: readonly string[];
-  /** When what has waited longest for a sink was due (ms), for sinks that are late. */
-  readonly lateSince: ReadonlyMap<string, number>;
-}
-
-function statusText(found: Status, { emptyLookups, lateSince }: Beside, timeZone: string, io: Io): string {
+/** `lateSince`: when what has waited longest for a sink was due (ms), for sinks that are late. */
+function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZone: string, io: Io): string {
   const needs = needsOf(found);
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
@@ -79,7 +73,7 @@ function statusText(found: Status, { emptyLookups, lateSince }: Beside, timeZone
     ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
-      ...emptyLookups,
+      ...emptyLookupLines(found),
       ...unansweredLines(found),
     ],
     Waiting: [

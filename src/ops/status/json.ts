@@ -3,6 +3,7 @@ import type { RefusedEvents } from '../../model/notices.ts';
 import type { ReplicaState, StuckCount } from '../../store/store.ts';
 import { placeOf } from '../sink-states.ts';
 import type { Pause } from '../pauses.ts';
+import type { EmptyLookup } from './empty-lookups.ts';
 import type { Status } from './status.ts';
 import { needsOf } from '../needs.ts';
 import { noticeFields } from '../../printed/json.ts';
@@ -62,6 +63,7 @@ export function statusJson(status: Status) {
       since: iso(trouble?.since ?? null),
       reason: trouble?.because?.detail ?? null,
       waiting: pending + sending,
+      empty: emptyJson(status.emptyLookups.find(({ lookup }) => lookup === lookupOf(sink))),
     })),
     oldestPendingAt: iso(status.oldestPendingAt),
     failing: failing.map(stuckJson),
@@ -71,6 +73,9 @@ export function statusJson(status: Status) {
     notices: status.notices.map(({ notice }) => noticeFields(notice)),
   };
 }
+
+const emptyJson = (empty: EmptyLookup | undefined) =>
+  empty === undefined ? null : { calls: empty.calls, fields: empty.fields, didFind: empty.didFind };
 
 /** The fields of a pause. `until` and `note` are those of a person's. */
 export function pauseJson(pause: Pause | null) {

@@ -13,6 +13,7 @@ import {
   StoreUnavailable,
 } from '../../store/store.ts';
 import { zoned } from '../../support/text.ts';
+import { emptyLookups } from './empty-lookups.ts';
 
 /** A replica without a sign for so long is taken for ended. Two signs in a row may be late. */
 const aliveForMs = 3 * sayEveryMs;
@@ -97,6 +98,11 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     lastEventAt,
     ...(await store.waiting(today.epochMilliseconds, weekAgo)),
     ...called,
+    /** The look-ups that find nothing, or not all. */
+    emptyLookups: await emptyLookups(
+      store,
+      called.lookups.flatMap(({ sink, figures }) => (figures === null ? [] : [sink])),
+    ),
     /** Events of the last week that lack an answer of a look-up; see EventSearch.unanswered. */
     unanswered: await unansweredSince(store, called.lookups.length > 0, weekAgo),
     /** Deliveries that go on failing in sinks that work. */

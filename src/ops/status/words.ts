@@ -1,6 +1,7 @@
 import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
 import { count } from '../../support/text.ts';
+import type { EmptyLookup } from './empty-lookups.ts';
 import type { Status } from './status.ts';
 import { isUnderWay } from '../../model.ts';
 
@@ -26,6 +27,21 @@ export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Sta
     ? ''
     : `${events} of the last 7 days ${many === 1 ? 'was' : 'were'} decided without an answer of a look-up: messages about ${many === 1 ? 'it' : 'them'} lack what it would have found, such as a name or a score, or were not sent`;
 }
+
+/** What a look-up does not find, without a full stop, and the part of a sentence before `was wrong`. */
+export function emptyLookupWords({ lookup, calls, fields, detail, didFind }: EmptyLookup) {
+  const what =
+    fields === null
+      ? `calls of ${lookup} found what it asks for: ${detail.replace(/\.$/, '')}`
+      : `answers of ${lookup} had ${fields.join(' or ')}, or not of the type that the config wants`;
+  return {
+    what: `None of the last ${calls} ${what}${didFind ? '; earlier ones did' : ''}`,
+    wrong: fields === null ? 'the url' : 'the API has changed, or an `at` or a `type`',
+  };
+}
+
+/** The command that asks again about those of whom nothing was found. */
+export const askAgain = 'lookup --absent --since 24h --wait';
 
 interface Gap {
   /** Words, and times (ms). */

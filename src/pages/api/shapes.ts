@@ -210,6 +210,19 @@ export const status = z.object({
       since: time.nullable(),
       reason: z.string().nullable(),
       waiting: count.describe('Events that wait for it.'),
+      empty: z
+        .object({
+          calls: count.describe('In a row, up to the last one.'),
+          fields: z
+            .array(z.string())
+            .nullable()
+            .describe('What all their answers lacked; null if nothing was found.'),
+          didFind: z
+            .boolean()
+            .describe('Whether nearly all earlier calls found it, so that a person is needed.'),
+        })
+        .nullable()
+        .describe('What its last calls did not find.'),
     }),
   ),
   oldestPendingAt: time.nullable(),

@@ -14,11 +14,18 @@ import {
   type TroubleKind,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
+import type { EmptyLookup } from '../../ops/status/empty-lookups.ts';
 import type { SinkStatus, Status } from '../../ops/status/status.ts';
-import { configsDiffer, differWords, rejectedWords } from '../../ops/status/words.ts';
+import {
+  askAgain,
+  configsDiffer,
+  differWords,
+  emptyLookupWords,
+  rejectedWords,
+} from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { checkOf, program } from '../../support/invocation.ts';
-import { count, printable } from '../../support/text.ts';
+import { count, printable, printableInLine } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
 import type { PageRequest } from '../page.ts';
@@ -105,6 +112,8 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
           <div class="small muted">${putBack}</div>
         </li>`,
     ),
+  empty: ({ emptyLookups }) =>
+    emptyLookups.filter(({ didFind }) => didFind).map((one) => html`<li>${emptyLookup(one)}</li>`),
   failing: ({ failing }, asked) =>
     failing.map(
       ({ sink, count: many, firstAt, reason }) =>
@@ -122,6 +131,13 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
   dead: () => [],
   held: () => [],
 };
+
+/** What a look-up does not find, and what to do about it. */
+export function emptyLookup(one: EmptyLookup): Html {
+  const { what, wrong } = emptyLookupWords(one);
+  return html`<b>${printableInLine(what)}</b>. If ${wrong.replaceAll('`', '')} was wrong: once it is right,
+    ${commandLine(`${program} ${askAgain}`)} asks again, and says what to apply.`;
+}
 
 /** What is wrong with the files of the replicas. Where not all have it, it is said which ones. */
 function refusedConfigs({ replicas }: Status, { times }: PageRequest, inForce: boolean): Html[] {

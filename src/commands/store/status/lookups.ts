@@ -1,16 +1,16 @@
-import { askAgain, emptyLookups } from '../../../ops/status/empty-lookups.ts';
 import type { Status } from '../../../ops/status/status.ts';
-import { unansweredWords } from '../../../ops/status/words.ts';
-import type { Store } from '../../../store/store.ts';
+import { askAgain, emptyLookupWords, unansweredWords } from '../../../ops/status/words.ts';
 import { program } from '../../../support/invocation.ts';
 import { printable } from '../../../support/text.ts';
 
 /** Warns of look-ups that work but never find anything, or a field. */
-export const emptyLookupLines = async (store: Store, found: Status): Promise<string[]> =>
-  (await emptyLookups(store, found)).flatMap(({ what, wrong }) => [
-    printable(`none of the last ${what}`),
-    `  if ${wrong} was wrong: once it is right, \`${program} ${askAgain}\` asks again, and says what to \`${program} apply\``,
-  ]);
+export const emptyLookupLines = (found: Status): string[] =>
+  found.emptyLookups
+    .map(emptyLookupWords)
+    .flatMap(({ what, wrong }) => [
+      printable(what),
+      `  if ${wrong} was wrong: once it is right, \`${program} ${askAgain}\` asks again, and says what to \`${program} apply\``,
+    ]);
 
 export function unansweredLines(found: Status): string[] {
   const words = unansweredWords(found);
