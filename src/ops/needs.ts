@@ -6,6 +6,7 @@ import { refusals } from './refusals.ts';
 import { isGone, liveCheck, nameOf, type SinkTrouble, type TroubleKind } from './sink-states.ts';
 import type { EmptyLookup } from './status/empty-lookups.ts';
 import type { SinkStatus, Status } from './status/status.ts';
+import { differForLong } from './status/words.ts';
 
 /** What may need a person; `refused`: events; `gone`: a sink for which something waits; `empty`: a look-up. */
 export type NeedKind =
@@ -16,6 +17,7 @@ export type NeedKind =
   | 'broken'
   | 'config'
   | 'restart'
+  | 'differ'
   | 'closed'
   | SinkNeed
   | 'gone'
@@ -98,6 +100,12 @@ export function needsOf(status: Status, wording = english): Need[] {
       kind: 'restart',
       words: 'changed keys wait for a restart',
       sentence: wording.say('needRestart'),
+      command: 'status',
+    },
+    differForLong(status) && {
+      kind: 'differ',
+      words: 'the replicas run different configs',
+      sentence: wording.say('needDiffer'),
       command: 'status',
     },
     configs.some(({ closed }) => typeof closed === 'string') && {

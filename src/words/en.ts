@@ -213,6 +213,7 @@ export const en = {
   needBroken: 'The config in force breaks a policy',
   needSecrets: 'The changed secrets of {sinks} do not work',
   needRestart: 'Changed keys wait for a restart',
+  needDiffer: 'The replicas run different configs',
   needClosed: 'The admin port lets nobody in, since its password is too short',
   needDown: 'Down now: {sinks}',
   needForgotten: 'Still paused by a person: {sinks}',

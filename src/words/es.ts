@@ -203,6 +203,7 @@ export const es = {
   needBroken: 'La configuración en vigor incumple una política',
   needSecrets: 'Las credenciales cambiadas de {sinks} no funcionan',
   needRestart: 'Hay claves modificadas que esperan un reinicio',
+  needDiffer: 'Los conectores que comparten el almacenamiento tienen configuraciones distintas',
   needClosed: 'El puerto de administración no deja entrar a nadie, porque su contraseña es demasiado corta',
   needDown: 'Ahora no funcionan: {sinks}',
   needForgotten: 'Todavía en pausa a mano: {sinks}',

@@ -208,6 +208,7 @@ export const fr = {
   needBroken: 'La configuration en vigueur enfreint une règle de policies',
   needSecrets: 'Les nouveaux identifiants de {sinks} ne fonctionnent pas',
   needRestart: 'Des clés modifiées attendent un redémarrage',
+  needDiffer: 'Les connecteurs qui partagent le stockage ont des configurations différentes',
   needClosed: 'Le port d’administration ne laisse entrer personne, car son mot de passe est trop court',
   needDown: 'En panne : {sinks}',
   needForgotten: 'Toujours mis en pause à la main : {sinks}',

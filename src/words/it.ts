@@ -208,6 +208,7 @@ export const it = {
   needBroken: 'La configurazione in vigore viola una policy',
   needSecrets: 'Le credenziali modificate di {sinks} non funzionano',
   needRestart: 'Alcune chiavi modificate attendono un riavvio',
+  needDiffer: 'I connettori che condividono l’archivio hanno configurazioni diverse',
   needClosed: 'La porta di amministrazione non fa entrare nessuno, perché la sua password è troppo corta',
   needDown: 'Ora non funzionano: {sinks}',
   needForgotten: 'Ancora in pausa manuale: {sinks}',

@@ -691,8 +691,20 @@ describe('status', () => {
     await store.keepReplicaState(said('two'));
     expect((await run(['status', '--store', url])).out).toContain('2 replicas');
     const other = said('two');
-    await store.keepReplicaState({ ...other, config: { ...other.config, id: 'other' } });
-    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}These configs differ, /);
+    const differing = (since: number) =>
+      store.keepReplicaState({ ...other, config: { ...other.config, id: 'other', since } });
+    // A change of all replicas takes some minutes.
+    await differing(Date.now() - 14 * 60_000);
+    expect(await run(['status', '--store', url])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('These configs differ: '),
+    });
+    await differing(Date.now() - 16 * 60_000);
+    expect(await run(['status', '--store', url])).toMatchObject({
+      code: 4,
+      out: expect.stringMatching(/^A person is needed: the replicas run different configs\.\n/),
+    });
+    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}These configs differ: /);
     await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);

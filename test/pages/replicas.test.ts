@@ -39,6 +39,21 @@ test('the pages of each replica say that their configs differ, and which one ref
   await reads('/', (words) => expect(words).not.toMatch(/different configs|was refused/));
 }, 90_000);
 
+test('the same file whose sinks are given something else counts as another config', async () => {
+  const { folder, write } = await workplace();
+  const onPostgres = base(folder).replace(/sqlite:[^"]+/, await freshSchema());
+  const given = (token: string) =>
+    onPostgres + rules('told').replace("' }", `', headers: { Authorization: 'Bearer ${token}' } }`);
+  const pages: ReturnType<typeof asBrowser>[] = [];
+  for (const token of ['of-production', 'of-staging'])
+    pages.push(asBrowser(await serving(await write(`${token}.yaml`, given(token)))));
+  for (const { page } of pages)
+    await eventually(
+      async () => expect(wordsOf(await page('/'))).toContain('The replicas run different configs'),
+      patience,
+    );
+});
+
 test('where a sink is down it is said which replica calls it, as the others may reach the tool', async () => {
   const { folder, write } = await workplace();
   const onPostgres = base(folder).replace(/sqlite:[^"]+/, await freshSchema());

@@ -15,10 +15,21 @@ export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejected
 export const missedTitle = 'Delivered, but not as meant';
 
 /** What is said where the replicas run different configs. */
-export const differWords = 'each event goes by that of the replica that takes it';
+export const differWords =
+  'each event is decided by that of the replica that takes it, and goes where that of the replica that calls the sink says';
+
+export const whyDiffer =
+  'Where the files are the same, other variables or secrets are read into them; or two connectors use one store, where each needs its own.';
 
 export const configsDiffer = ({ replicas }: Pick<Status, 'replicas'>): boolean =>
   new Set(replicas.map(({ config }) => config.id)).size > 1;
+
+/** As long as a change of all replicas may take (ms). */
+const changeMs = 15 * 60_000;
+
+/** Whether they still differ when a change of all must be over: a person forgot one, or two connectors use one store. */
+export const differForLong = ({ replicas, now }: Pick<Status, 'replicas' | 'now'>): boolean =>
+  configsDiffer({ replicas }) && replicas.every(({ config }) => now - config.since > changeMs);
 
 /** How many events of the last week were decided without an answer of a look-up; empty where none was. */
 export function unansweredWords({ unanswered: { count: many, isAll } }: Pick<Status, 'unanswered'>): string {

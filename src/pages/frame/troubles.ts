@@ -19,9 +19,11 @@ import type { SinkStatus, Status } from '../../ops/status/status.ts';
 import {
   askAgain,
   configsDiffer,
+  differForLong,
   differWords,
   emptyLookupWords,
   rejectedWords,
+  whyDiffer,
 } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
 import { checkOf, program } from '../../support/invocation.ts';
@@ -92,6 +94,7 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
         ({ config: { waiting } }) =>
           html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`,
       ),
+  differ: (status) => [html`<li>${differing(status)}</li>`],
   closed: ({ replicas }) =>
     replicas
       .flatMap(({ config: { closed } }) => closed ?? [])
@@ -181,13 +184,15 @@ export function refusedNotice(status: Status, asked: PageRequest): Html | false 
 const namesOf = (replicas: Status['replicas']): string => replicas.map(({ id }) => id).join(' and ');
 
 /** The notice that not all replicas decide by the same config. During a change of all files it stands for a moment. */
-export const differNotice = ({ replicas }: Status): Html | false =>
-  configsDiffer({ replicas }) &&
-  html`<p class="notice wait break">
-    <b>The replicas run different configs</b>:
+export const differNotice = (status: Status): Html | false =>
+  configsDiffer(status) &&
+  !differForLong(status) &&
+  html`<p class="notice wait break">${differing(status)}</p>`;
+
+const differing = ({ replicas }: Status): Html =>
+  html`<b>The replicas run different configs</b>:
     ${[...Map.groupBy(replicas, ({ config }) => `${config.id} ${config.file}`).values()].map((same) => printable(`${same[0]!.config.file} by ${namesOf(same)}`)).join(', ')}.
-    Until all have the same, ${differWords}.
-  </p>`;
+    Until all have the same, ${differWords}. ${whyDiffer}`;
 
 type SinkItem = (one: SinkStatus, asked: PageRequest, isHere: boolean) => Html;
 

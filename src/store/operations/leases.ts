@@ -76,6 +76,7 @@ export interface ReplicaState {
   /** Whether it was stopped; false for one that runs or died. */
   readonly stopped: boolean;
   readonly config: {
+    /** The same for replicas that decide alike and give their sinks the same. */
     readonly id: string;
     readonly file: string;
     /** When it was loaded (ms). */

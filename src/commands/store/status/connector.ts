@@ -1,7 +1,7 @@
 import { refusedAt } from '../../../ops/needs.ts';
 import { reconcileCommand } from '../../../ops/refusals.ts';
 import type { Status } from '../../../ops/status/status.ts';
-import { configsDiffer, differWords, gapsIn } from '../../../ops/status/words.ts';
+import { configsDiffer, differWords, gapsIn, whyDiffer } from '../../../ops/status/words.ts';
 import type { ReplicaState } from '../../../store/store.ts';
 import { checkOf, program } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
@@ -59,7 +59,7 @@ export function configLines({ replicas, lastReplica, unwritable }: Status, io: I
     ? replicas.map(shown)
     : [
         ...alike.values().flatMap((same) => [shown(same[0]!), byOf(same)]),
-        ...(configsDiffer({ replicas }) ? [`These configs differ, and ${differWords}.`] : []),
+        ...(configsDiffer({ replicas }) ? [`These configs differ: ${differWords}. ${whyDiffer}`] : []),
       ];
 }
 
