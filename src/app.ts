@@ -17,6 +17,7 @@ import { Trials } from './backtest/trials.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { storeReadiness, watchReadiness } from './ops/readiness.ts';
 import { createReceiver } from './receiver/server.ts';
+import { answeringWrongPort } from './receiver/wrong-port.ts';
 import { readsBeside } from './store/open.ts';
 import { valueAt } from './support/json.ts';
 import { withoutPassword } from './support/store-url.ts';
@@ -85,7 +86,9 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     const trials = new Trials(reads, trialThread, catalog, closing.signal);
     return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
-  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness });
+  const now = () => clock.now();
+  const answersEvent = answeringWrongPort({ config: () => config().receiver, inbox, log, now });
+  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answersEvent });
   undo.defer(() => admin.stop(0));
   const receiver = createReceiver({
     config: () => config().receiver,
@@ -94,7 +97,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     log,
     metrics,
     readiness,
-    now: () => clock.now(),
+    now,
     stopping: closing.signal,
   });
   undo.defer(async () => {

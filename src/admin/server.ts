@@ -2,18 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { placesOf } from '../http/connections.ts';
 import { health } from '../http/health.ts';
 import { afterBug, HttpServer, type HttpServerOptions } from '../http/server.ts';
+import type { AnswerWrongPort } from '../receiver/wrong-port.ts';
 import type { AdminRequests } from './requests.ts';
 
-export type AdminOptions = HttpServerOptions & AdminRequests & { readonly mostConnections?: number };
+export type AdminOptions = HttpServerOptions &
+  AdminRequests & {
+    readonly mostConnections?: number;
+    /** Default: an event is a request as all others. */
+    readonly answersEvent?: AnswerWrongPort;
+  };
 
 const defaultMostConnections = 64;
 
 /**
- * The server of the admin port. It does not listen yet. All but health checks needs the password, and is loaded with Express
- * at the first request.
+ * The server of the admin port. It does not listen yet. All but health checks and events needs the password, and is loaded with
+ * Express at the first request.
  */
 export function createAdmin(options: AdminOptions): HttpServer {
-  const { log, readiness, mostConnections = defaultMostConnections } = options;
+  const { log, readiness, mostConnections = defaultMostConnections, answersEvent } = options;
   const answersHealth = health(readiness);
   const failed = afterBug(log, { status: 500, detail: 'Internal error. See the log.' });
   const load = async () => (await import('./requests.ts')).adminRequests(options, failed);
@@ -23,6 +29,8 @@ export function createAdmin(options: AdminOptions): HttpServer {
     (await loading)(req, res);
   };
   return new HttpServer(options, { most: placesOf(mostConnections, 1 / 4) }, (req, res) => {
-    if (!answersHealth(req, res)) pass(req, res).catch((error: unknown) => failed(error, res));
+    if (answersHealth(req, res)) return;
+    const answered = answersEvent?.(req, res) ?? pass(req, res);
+    answered.catch((error: unknown) => failed(error, res));
   });
 }

@@ -263,7 +263,7 @@ const receivedBy = (
 
 const keptStatuses = new Set([400, 405, 408, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
-const rejectedBodyBytes = 4_096;
+export const rejectedBodyBytes = 4_096;
 
 function sendAcceptance(res: ServerResponse, { eventId, duplicate }: Acceptance): void {
   const text = JSON.stringify({ eventId, duplicate });

@@ -363,6 +363,24 @@ rules:
     expect(jsonLines(await command('events', '--json'))[0]).toMatchObject({ candidateId });
   });
 
+  test('--rejected shows an event that came to the port of the operations page, and no other request there', async () => {
+    const { app, command } = await startServing();
+    const { pathname } = new URL(app.receiverUrl);
+    const at = (path: string) => ({ receiverUrl: app.adminUrl + path });
+    expect((await post(at('/other'), { candidateId: 'Eve' }, 'elsewhere')).status).not.toBe(404);
+    expect((await fetch(app.adminUrl + pathname, { method: 'POST' })).status).not.toBe(404);
+    expect((await post(at(pathname), { candidateId: 'Dana' }, 'astray')).status).toBe(404);
+    const { out } = await eventually(async () => {
+      const listed = await command('events', '--rejected');
+      expect(listed.out).not.toContain('No requests that were not valid events');
+      return listed;
+    });
+    expect(out).toMatch(
+      /^\S+ \S+ UTC {2}404 {2}from 127\.0\.0\.1 {2}correlation id astray\n.*the port of the operations page.*\n {4}body: .*Dana.*\n$/,
+    );
+    expect((await command('events', '--candidate', 'Dana')).out).toContain('was not a valid event');
+  });
+
   test('--rejected shows what was refused for its content, and why', async () => {
     const { app, command } = await startServing();
     expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);
