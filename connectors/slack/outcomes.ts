@@ -38,8 +38,13 @@ export function findFailure(failure: Failure, channel: string): Retry {
 }
 
 function outcomeOfStatus(status: number, retryAfterMs: number | null): Retry | Rejected | Unknown {
-  if (status === 429)
-    return retry('rate_limited', 'Slack takes no more messages for the moment.', retryAfterMs);
+  if (status === 429) {
+    const tooMany = 'Slack takes no more messages for the moment';
+    // Of a channel or a method, Slack names the time. Of a workspace on a free plan it does not (slack-go/slack#1383).
+    return retryAfterMs === null
+      ? sinkWide('rate_limited', `${tooMany}, and does not say for how long. ${freePlanAdvice}`)
+      : retry('rate_limited', `${tooMany}.`, retryAfterMs);
+  }
   const detail = `Slack answered with HTTP status ${status}.`;
   // A proxy says 503, or Envoy 408, also where Slack took the message and its answer was lost.
   if (status >= 500 || status === 408)
@@ -73,6 +78,8 @@ const newToken = "Put the app's current bot token (xoxb-…) into the sink's tok
 export const withoutRotation =
   "Slack turns token rotation off for no app: make a new app without it, from README's manifest, and put its bot token (xoxb-…) into the sink's token.";
 const later = 'Nothing to do: it will be tried again.';
+const freePlanAdvice =
+  'It will be tried again. If that goes on, the workspace is probably on a free plan, which limits messages: ask its administrator.';
 const admin = 'Ask an administrator of the workspace to allow it, or choose another channel, then replay.';
 const bot = (what: string): ErrorMeaning => ({ means: 'sink', reason: 'auth', what, advice: newToken });
 const app = (what: string): ErrorMeaning => ({ means: 'sink', reason: 'auth', what, advice: appAdvice });
@@ -214,7 +221,12 @@ const byCode: { readonly [error: string]: ErrorMeaning } = {
 
   ratelimited: limited('too many calls'),
   rate_limited: limited('too many messages'),
-  message_limit_exceeded: { ...limited('the workspace has sent too many messages'), means: 'sink' },
+  message_limit_exceeded: {
+    means: 'sink',
+    reason: 'rate_limited',
+    what: 'the workspace has sent too many messages',
+    advice: freePlanAdvice,
+  },
 
   service_unavailable: perhaps('it is not available for the moment'),
   org_login_required: wait('the workspace is being moved'),

@@ -480,6 +480,30 @@ describe('an answer that is not from Slack', () => {
     expect(await sink.deliver(requestFor())).toMatchObject({ sinkWide: true, reason: 'not_found' });
   });
 
+  // slack-go/slack#1383: the limit of a free workspace comes so, as well as in Slack's usual form.
+  test.for([
+    { kind: 'status', status: 429, body: 'message_limit_exceeded' },
+    { kind: 'status', status: 200, body: { ok: false, error: 'message_limit_exceeded' } },
+  ] as const)(
+    '429 that names no time is of all channels, and a person may have to see to it: %j',
+    async (fault) => {
+      sandbox.faults.once(fault);
+      expect(await sink.deliver(requestFor())).toMatchObject({
+        outcome: 'retry',
+        sinkWide: true,
+        reason: 'rate_limited',
+        detail: expect.stringContaining('free plan'),
+      });
+    },
+  );
+
+  test('429 that names a time is of one channel', async () => {
+    sandbox.faults.once({ kind: 'rate-limit', retryAfterS: 2 });
+    const outcome = await sink.deliver(requestFor());
+    expect(outcome).toMatchObject({ outcome: 'retry', reason: 'rate_limited', retryAfterMs: 2000 });
+    expect(outcome).not.toHaveProperty('sinkWide');
+  });
+
   test('is not followed where it leads elsewhere', async () => {
     const headers = { location: `${sandbox.url}auth.test` };
     sandbox.faults.once({ kind: 'status', status: 302, headers });
