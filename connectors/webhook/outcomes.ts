@@ -116,6 +116,8 @@ export function pointsToLogin({ status, headers }: Answer): boolean {
   const { host = '', pathname = '', searchParams = new URLSearchParams() } = to ?? {};
   // By OpenID Connect or SAML, at an address of any name.
   if (searchParams.has('response_type') || searchParams.has('SAMLRequest')) return true;
+  // OAuth2 Proxy and authentik, which guard systems that have no login of their own.
+  if (/\/(oauth2|outpost\.goauthentik\.io)\/start$/.test(pathname)) return true;
   return /(^|[/._-])(service)?(log|sign)[-_]?in([/._-]|$)/i.test(host + pathname);
 }
 

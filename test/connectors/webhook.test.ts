@@ -339,6 +339,11 @@ describe('answers', () => {
       'id.example.com',
     ],
     ['https://idp.example.com/profile/SAML2/Redirect/SSO?SAMLRequest=a', 'idp.example.com'],
+    ['https://n8n.example.com/oauth2/start?rd=%2Fwebhook%2Fa', 'n8n.example.com'],
+    [
+      'https://n8n.example.com/outpost.goauthentik.io/start?rd=https%3A%2F%2Fn8n.example.com%2F',
+      'n8n.example.com',
+    ],
   ] as const)('of 302 to a login are no success, and nothing was done: %s', async ([location, words]) => {
     const sink = await connect({ success: { status: [302] } });
     sandbox.faults.once({ kind: 'status', status: 302, headers: { location } });
@@ -348,7 +353,7 @@ describe('answers', () => {
     expect(outcome).not.toHaveProperty('perhapsDone');
   });
 
-  test.for(['/signing/42', 'https://blogin.example/done', '/done?next=/login'])(
+  test.for(['/signing/42', 'https://blogin.example/done', '/done?next=/login', '/quiz/start?rd=1'])(
     'of 302 that only look like one to a login are a success: %s',
     async (location) => {
       const sink = await connect({ success: { status: [302] } });
