@@ -210,6 +210,19 @@ const mistakes = {
   'a tab, and of nothing that follows from it':
     'rules:\n  - name: a\n\twhen: {}\n    then:\n      - sink: slack\n',
 
+  'blocks from the builder of Slack, indented by tabs': posting(
+    `        channel: '#a'\n        blocks: [\n\t\t{\n\t\t\t"type": "section",\n\t\t\t"text": { "type": "mrkdwn", "text": "done" }\n\t\t}\n\t]\n`,
+  ),
+  'the same below their key, with brackets at the margin': posting(
+    `        channel: '#a'\n        blocks:\n[\n  {\n    "type": "section",\n    "text": { "type": "mrkdwn", "text": "done" }\n  }\n]\n`,
+  ),
+  'a closing bracket at the margin': posting(
+    `        channel: '#a'\n        blocks: [\n          { type: section, text: { type: mrkdwn, text: done } }\n]\n`,
+  ),
+  'the JSON of a service account below its key, as it was downloaded': lacks(
+    'google-sheets',
+    `spreadsheetId: abc\n    credentials:\n      {\n  "type": "service_account",\n  "project_id": "b",\n  "client_email": "a@b.iam.gserviceaccount.com"\n}`,
+  ),
   'capitals and spaces in the name of a channel': posts('text: t').replace("'#a'", "'#Hiring Team'"),
   'a capital alone': posts('text: t').replace("'#a'", "'#Hiring'"),
   'the link of a channel': posts('text: t').replace("'#a'", "'https://x.slack.com/archives/C0123456789'"),

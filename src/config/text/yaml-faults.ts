@@ -16,6 +16,11 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
   const isTab = ({ code }: YAMLParseError) => code === 'TAB_AS_INDENT';
   const odd = oddIndentation(errors, text);
   if (odd) return [odd];
+  const shallow = shallowLine(errors, text);
+  if (shallow !== null) {
+    const before = errors.filter(({ pos }) => pos[0] < shallow);
+    return [...textFaults(before, text, lines), { range: [shallow, shallow + 1], message: notDeeper }];
+  }
   const told = errors.some(isTab) ? errors.filter(isTab) : withoutMoved(errors, text);
   // After a value that ended too early, the library reports every further line.
   const own = told.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
@@ -53,6 +58,32 @@ function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFa
   const upTo = text.slice(0, end < 0 ? undefined : end);
   const found = oddlyIndented.exec(upTo);
   return found && { range: found.indices![1]!, message: oddBefore(found[1]!)! };
+}
+
+const notDeeper =
+  'lines within { } or [ ] have to be indented deeper than the key above them, with spaces; so has the closing bracket';
+
+/**
+ * Where the first line within { } or [ ] begins that is not indented deeper than their key, as in JSON that was copied; null if
+ * there is none. What the library finds behind it follows from that. Where a bracket is missing, the line is another one's.
+ */
+function shallowLine(errors: readonly YAMLParseError[], text: string): number | null {
+  const isShallow = ({ code, pos: [at], message }: YAMLParseError) =>
+    isOpenFlow.test(message) ||
+    (code === 'MULTILINE_IMPLICIT_KEY' &&
+      /^[[{](?!\{)/.test(text.slice(at)) &&
+      !/\S/.test(lineBefore(text, at)));
+  const at = Math.min(...errors.filter(isShallow).map(({ pos }) => pos[0]));
+  return Number.isFinite(at) && hasAllBrackets(text) ? at : null;
+}
+
+/** The library's words for brackets that it sees no end of before a line that is indented too little. */
+const isOpenFlow = /^Flow .* end with a/;
+
+function hasAllBrackets(text: string): boolean {
+  const lexemes = [...new Lexer().lex(text)];
+  const countOf = (signs: string) => lexemes.filter((one) => one.length === 1 && signs.includes(one)).length;
+  return countOf('[{') === countOf(']}');
 }
 
 /** Leaves out errors that follow from another one: a line with a wrong indentation moves those below it. */
@@ -94,7 +125,7 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
   // A comment in the place of a value on the line before may hide the closing bracket.
   const lastLine = text.slice(0, pos[0]).trimEnd().split('\n').at(-1) ?? '';
-  const isOpen = /^Flow .* end with a/.test(message);
+  const isOpen = isOpenFlow.test(message);
   const isCommented = isOpen && /[:,[]\s+#[^\s#]/.test(lastLine);
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
