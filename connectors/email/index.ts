@@ -27,7 +27,7 @@ const mustBeEncoded = 'special characters in the password must be percent-encode
 
 /** The `url` option: text in the YAML, a MailServer with a masked password in the code. */
 const mailServer = z
-  .string()
+  .string({ error: expected })
   .transform((text, context): MailServer => {
     // The text itself stays out of the message: it holds the password.
     const refuse = (message: string) => {

@@ -223,6 +223,10 @@ const mistakes = {
     'google-sheets',
     `spreadsheetId: abc\n    credentials:\n      {\n  "type": "service_account",\n  "project_id": "b",\n  "client_email": "a@b.iam.gserviceaccount.com"\n}`,
   ),
+  'a mail server in the parts that a provider lists': lacks(
+    'email',
+    'from: a@example.com\n    host: smtp.example.com\n    port: 587',
+  ),
   'capitals and spaces in the name of a channel': posts('text: t').replace("'#a'", "'#Hiring Team'"),
   'a capital alone': posts('text: t').replace("'#a'", "'#Hiring'"),
   'the link of a channel': posts('text: t').replace("'#a'", "'https://x.slack.com/archives/C0123456789'"),
