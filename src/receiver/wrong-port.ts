@@ -4,12 +4,13 @@ import type { ReceiverConfig } from '../config/config.ts';
 import { answerProblem, hangUp } from '../http/problem.ts';
 import { readBody } from './body.ts';
 import { correlationOf, gateOf, pathOf } from './caller.ts';
-import { type Inbox, rejectedBodyBytes } from './receive.ts';
+import { type Inbox, rejectedBodyBytes, type RequestMetrics } from './receive.ts';
 
 interface WrongPortParts {
   readonly config: () => ReceiverConfig;
   readonly inbox: Pick<Inbox, 'keepRejected'>;
   readonly log: Pick<Logger, 'warn'>;
+  readonly metrics: RequestMetrics;
   readonly now: () => number;
 }
 
@@ -26,13 +27,14 @@ const bodyTimeoutMs = 5000;
  * Keeps what an allowed sender or a trusted proxy sends to the admin port as to the receiver's: the password, which such a
  * request lacks, would have it refused without a word to anybody.
  */
-export function answeringWrongPort({ config, inbox, log, now }: WrongPortParts): AnswerWrongPort {
+export function answeringWrongPort({ config, inbox, log, metrics, now }: WrongPortParts): AnswerWrongPort {
   async function keep(req: IncomingMessage, res: ServerResponse, correlationId: string): Promise<void> {
     const receivedAt = now();
     const address = gateOf(config()).callerOf(req).address ?? '';
     const { bytes } = await readBody(req, res, config().maxBodyBytes, bodyTimeoutMs);
     if (req.complete || req.destroyed) answerProblem(res, { status, detail });
     else hangUp(req, res, { status, detail });
+    metrics.requests('invalid', 0);
     const body = bytes.subarray(0, rejectedBodyBytes).toString('utf8');
     inbox.keepRejected({ receivedAt, address, correlationId, status, faults: [detail], body });
     log.warn({ correlationId, address, detail }, 'an event came to the admin port');

@@ -379,6 +379,9 @@ rules:
       /^\S+ \S+ UTC {2}404 {2}from 127\.0\.0\.1 {2}correlation id astray\n.*the port of the operations page.*\n {4}body: .*Dana.*\n$/,
     );
     expect((await command('events', '--candidate', 'Dana')).out).toContain('was not a valid event');
+    expect(await (await fetch(`${app.adminUrl}/metrics`)).text()).toContain(
+      'candidate_connector_requests_total{result="invalid"} 1\n',
+    );
   });
 
   test('--rejected shows what was refused for its content, and why', async () => {
