@@ -30,6 +30,8 @@ export interface LeaseParts {
   readonly replica: string;
   readonly configId: () => string;
   /** See LeaseRequest. */
+  readonly callsBy: () => string;
+  /** See LeaseRequest. */
   readonly names: () => readonly string[];
   /** See LeaseRequest. */
   readonly extra: () => readonly string[];
@@ -144,14 +146,27 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const { store, clock, replica, configId, names, extra, replicas, quietMs, moved, configLost, told } =
-      this.#parts;
+    const {
+      store,
+      clock,
+      replica,
+      configId,
+      callsBy,
+      names,
+      extra,
+      replicas,
+      quietMs,
+      moved,
+      configLost,
+      told,
+    } = this.#parts;
     // Before the question, so that the lease ends here before it ends for the database.
     const askedAt = clock.elapsed();
     const before = aheadMs(clock);
     const state = await store.renew({
       replica,
       configId: configId(),
+      callsBy: callsBy(),
       names: names(),
       extra: extra(),
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),

@@ -1,10 +1,8 @@
-import { hash } from 'node:crypto';
-import type { Config } from '../config/config.ts';
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { tooShort } from '../config/settings.ts';
+import { fingerprintsOf, inOne } from '../deliveries/sinks/fingerprints.ts';
 import type { ReplicaState, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
-import { findSecrets } from '../support/secret.ts';
 import type { Absences } from './absence.ts';
 import type { Pause } from './pauses.ts';
 
@@ -28,18 +26,6 @@ interface AnnouncerParts {
   readonly failed: (error: unknown) => void;
 }
 
-/** Enough to see that what two replicas gave a sink differs, and too little to guess a secret by. */
-const hexDigits = 2;
-
-/** The id of a plan and of what its sinks were given, which is another where the same file is read with other variables. */
-function idOf({ plan, sinks, lookups }: Pick<Config, 'plan' | 'sinks' | 'lookups'>): string {
-  const given = [...sinks.values(), ...lookups.values()].map(({ name, options }) => {
-    const secrets = Array.from(findSecrets(options), ({ value }) => value);
-    return [name, options, secrets];
-  });
-  return `${plan.id} ${hash('sha256', JSON.stringify(given)).slice(0, hexDigits)}`;
-}
-
 export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Stores every few seconds that this replica serves the store, and with which config. */
@@ -53,7 +39,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
   /** The state of this replica now. */
   function state(stopped = false): ReplicaState {
     const { config } = live;
-    const { file, sinks, lookups, admin } = config;
+    const { file, plan, sinks, lookups, admin } = config;
     const { refused, waiting, loadedAt: since } = live;
     const fault = unsent();
     return {
@@ -65,7 +51,8 @@ export function createAnnouncer(parts: AnnouncerParts) {
       servedSince: absences.servedSince,
       absences: absences.known,
       config: {
-        id: idOf(config),
+        id: plan.id,
+        callsBy: inOne(fingerprintsOf(config)),
         file,
         since,
         refused,

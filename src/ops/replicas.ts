@@ -11,6 +11,7 @@ import {
   type Leases,
   soleReplica,
 } from '../deliveries/leases.ts';
+import { fingerprintsOf, inOne } from '../deliveries/sinks/fingerprints.ts';
 import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
@@ -113,6 +114,7 @@ export class Replicas implements Leases {
       clock: systemClock,
       replica: this.id,
       configId: () => config().plan.id,
+      callsBy: () => inOne(fingerprintsOf(config())),
       names: () => [...Array.from(config().sinks.keys(), leaseOfSink), alertsLease, retentionLease],
       extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
       ...handing(parts),
@@ -160,14 +162,20 @@ export class Replicas implements Leases {
   /** Logs when replicas come and go, and when they run different configs. */
   #are(replicas: LeaseState['replicas'], { config, log, counted }: Parts): void {
     const { id } = config().plan;
-    const others = replicas.filter(({ configId }) => configId !== id).length;
+    const own = inOne(fingerprintsOf(config()));
+    const isOther = (one: LeaseState['replicas'][number]) => one.configId !== id;
+    const callsOtherwise = ({ callsBy }: LeaseState['replicas'][number]) =>
+      callsBy !== null && callsBy !== own;
+    const others = replicas.filter((one) => isOther(one) || callsOtherwise(one)).length;
     counted(replicas.length - others, others);
     if (replicas.length !== this.#count)
       log.info({ copies: replicas.length }, 'copies that serve this store');
     if (others > 0 && others !== this.#others) {
       log.warn(
         { copies: replicas },
-        'the copies run different configs: each event is decided by the config of the copy it reaches',
+        replicas.some(isOther)
+          ? 'the copies run different configs: each event is decided by the config of the copy it reaches'
+          : 'the copies call a sink by different settings or secrets: a message goes by those of the copy that makes the call',
       );
     }
     this.#count = replicas.length;

@@ -300,6 +300,7 @@ describe('migrate-store', () => {
       configId,
       names: [],
       extra: [],
+      callsBy: 'same',
       orphans: [],
       takes: true,
       forMs: 60_000,
@@ -315,7 +316,16 @@ describe('migrate-store', () => {
     const { file, schema } = await places();
     await fill(schema);
     const source = await open(schema);
-    const asked = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: 60_000 };
+    const asked = {
+      replica: 'a',
+      configId,
+      names: [],
+      extra: [],
+      callsBy: 'same',
+      orphans: [],
+      takes: true,
+      forMs: 60_000,
+    };
     await source.leases!.renew(asked);
     await source.leases!.leave('a');
     await sql(schema, `update home set place = 'of the server before'`);
@@ -340,7 +350,16 @@ describe('migrate-store', () => {
 
     expect(await move(schema, file('new'))).toMatchObject({ code: 0 });
     const there = await open(schema);
-    const asked = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: 60_000 };
+    const asked = {
+      replica: 'a',
+      configId,
+      names: [],
+      extra: [],
+      callsBy: 'same',
+      orphans: [],
+      takes: true,
+      forMs: 60_000,
+    };
     expect(await there.leases!.renew(asked)).toMatchObject({ distrusted: expect.any(Number) });
   });
 

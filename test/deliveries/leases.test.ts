@@ -74,6 +74,7 @@ class Replica {
       },
       replica: replica,
       configId: () => configId,
+      callsBy: () => 'same',
       names: () => this.names,
       extra: () => this.extra,
       taken: async (lease) => void this.taken.push(lease),
@@ -473,7 +474,16 @@ class GivenLease implements Leases {
 
 /** As another replica takes it at the end of the one before. */
 async function take(store: Store, replica: string, name = 'sink tool'): Promise<Lease> {
-  const asked = { replica, configId, names: [name], extra: [], orphans: [], takes: true, forMs: 60_000 };
+  const asked = {
+    replica,
+    configId,
+    callsBy: 'same',
+    names: [name],
+    extra: [],
+    orphans: [],
+    takes: true,
+    forMs: 60_000,
+  };
   const { held } = await store.leases!.renew(asked);
   return { name, replica, epoch: held.get(name)! };
 }
@@ -1001,7 +1011,7 @@ test('retention keeps the configs of replicas that are alive, however long no ev
   const { open, runOut } = await cluster();
   const [a, b] = [await open(), await open()];
   await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
-  const asked = { names: [], extra: [], orphans: [], takes: true, forMs: minuteMs };
+  const asked = { names: [], extra: [], callsBy: 'same', orphans: [], takes: true, forMs: minuteMs };
   await b.leases!.renew({ ...asked, replica: 'b', configId: 'cfg_b' });
   await prune(a, t0 + 400 * day);
   expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });

@@ -116,6 +116,26 @@ test('replicas that run different configs say so, until they run the same; one i
   expect(await second.replica.stop()).toBe(0);
 }, 120_000);
 
+test('replicas whose environment has them call a sink otherwise say so, though their file is the same', async () => {
+  const [tool, staging] = [await endpoint(), await endpoint()];
+  const url = await freshSchema();
+  const config = twoWebhooks(tool, '1s').replace(tool.url, '${ATS_URL}');
+  const first = await started(url, config, { ATS_URL: tool.url });
+  const second = await started(url, config, { ATS_URL: staging.url });
+  for (const replica of [first, second]) {
+    await replica.logs('the copies call a sink by different settings or secrets', 1);
+    await eventually(async () => {
+      expect(await replica.replicas()).toEqual(['{config="same"} 1', '{config="other"} 1']);
+    }, longer);
+  }
+  expect((await run(['status', '--store', url])).out).toContain('These configs differ');
+  await second.replica.stop();
+  await eventually(
+    async () => expect((await run(['status', '--store', url])).out).not.toContain('These configs differ'),
+    longer,
+  );
+}, 120_000);
+
 test.each(['SQLite', 'PostgreSQL'])(
   'a single replica on %s stays ready until it stops, and does not wait',
   async (kind) => {

@@ -22,7 +22,9 @@ export const whyDiffer =
   'Where the files are the same, other variables or secrets are read into them; or two connectors use one store, where each needs its own.';
 
 export const configsDiffer = ({ replicas }: Pick<Status, 'replicas'>): boolean =>
-  new Set(replicas.map(({ config }) => config.id)).size > 1;
+  new Set(replicas.map(({ config }) => config.id)).size > 1 ||
+  // A replica of an older version does not say it.
+  new Set(replicas.flatMap(({ config: { callsBy } }) => callsBy ?? [])).size > 1;
 
 /** As long as a change of all replicas may take (ms). */
 const changeMs = 15 * 60_000;

@@ -191,7 +191,7 @@ export const differNotice = (status: Status): Html | false =>
 
 const differing = ({ replicas }: Status): Html =>
   html`<b>The replicas run different configs</b>:
-    ${[...Map.groupBy(replicas, ({ config }) => `${config.id} ${config.file}`).values()].map((same) => printable(`${same[0]!.config.file} by ${namesOf(same)}`)).join(', ')}.
+    ${[...Map.groupBy(replicas, ({ config }) => `${config.id} ${config.callsBy} ${config.file}`).values()].map((same) => printable(`${same[0]!.config.file} by ${namesOf(same)}`)).join(', ')}.
     Until all have the same, ${differWords}. ${whyDiffer}`;
 
 type SinkItem = (one: SinkStatus, asked: PageRequest, isHere: boolean) => Html;

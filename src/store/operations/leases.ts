@@ -14,6 +14,8 @@ export interface Lease {
 export interface LeaseRequest {
   readonly replica: string;
   readonly configId: string;
+  /** By which settings and secrets the replica makes its calls: a fingerprint of all sinks. */
+  readonly callsBy: string;
   /** The leases that the replica's config has work for. */
   readonly names: readonly string[];
   /** Leases with waiting work that are not in the replica's config. */
@@ -38,7 +40,12 @@ export interface LeaseState {
   /** Those of `extra` that are in no replica's config and that no other replica holds. */
   readonly unknown: readonly string[];
   /** The live replicas, with this one. */
-  readonly replicas: readonly { readonly id: string; readonly configId: string }[];
+  readonly replicas: readonly {
+    readonly id: string;
+    readonly configId: string;
+    /** Null from an older version. */
+    readonly callsBy: string | null;
+  }[];
   /** Whether the database has the replica's config. A standby that took over, or a restored dump, may lack it. */
   readonly isConfigKept: boolean;
   /** The time by the database's clock (ms). */
@@ -76,8 +83,9 @@ export interface ReplicaState {
   /** Whether it was stopped; false for one that runs or died. */
   readonly stopped: boolean;
   readonly config: {
-    /** The same for replicas that decide alike and give their sinks the same. */
     readonly id: string;
+    /** See LeaseRequest. */
+    readonly callsBy?: string;
     readonly file: string;
     /** When it was loaded (ms). */
     readonly since: number;
@@ -97,7 +105,11 @@ export interface ReplicaState {
   /** The long times in which nobody served the store, as far as this replica knows. */
   readonly absences?: readonly Absence[];
   /** `mine`: whether this replica made the calls to it when it said so. */
-  readonly sinks: readonly { readonly name: string; readonly connector: string; readonly mine?: boolean }[];
+  readonly sinks: readonly {
+    readonly name: string;
+    readonly connector: string;
+    readonly mine?: boolean;
+  }[];
   /** The sinks whose new secrets do not work. */
   readonly secretFaults?: readonly {
     readonly sink: string;
@@ -128,18 +140,19 @@ const isHeld = (strength: string) =>
 /** Only PostgreSQL has these tables: a SQLite file is served by one process. */
 const sql = {
   keepReplica: `
-    insert into copies (id, config_id, names, until) values ($1, $2, $3, ${now} + $4)
-    on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4`,
+    insert into copies (id, config_id, names, until, calls_by) values ($1, $2, $3, ${now} + $4, $5)
+    on conflict (id) do update set config_id = $2, names = $3, until = ${now} + $4, calls_by = $5`,
   /** $1: how long a sign counts. A sign from far in the future was given by another server's clock. */
   forgetEndedReplicas: `delete from copies where until <= ${now} or until > ${now} + 2 * $1`,
   forgetReplica: `delete from copies where id = $1`,
   replicas: query<{
     readonly id: string;
     readonly configId: string;
+    readonly callsBy: string | null;
     readonly names: string;
     readonly kept: number;
   }>(`
-    select id, config_id as "configId", names, case when config_id in (select id from configs) then 1 else 0 end as kept
+    select id, config_id as "configId", calls_by as "callsBy", names, case when config_id in (select id from configs) then 1 else 0 end as kept
     from copies order by id`),
   liveReplicas: query<{ readonly id: string }>(`select id from copies where until > ${now} order by id`),
   /** $1: how long a lease runs. One that runs for longer was renewed before the clock was set back. */
@@ -190,7 +203,7 @@ export const stateSql = {
  * other, so that each sees what the others have.
  */
 export function* renew(asked: LeaseRequest): Operation<LeaseState> {
-  const { replica, configId, names, extra, orphans, takes, nowAbout, forMs, quietMs } = asked;
+  const { replica, configId, callsBy, names, extra, orphans, takes, nowAbout, forMs, quietMs } = asked;
   yield* lock('leases');
   const { at, distrusted } = yield* settleHere(forMs, distrustedAtOnce);
   // A promoted standby, or a restored store, may lack the last commits. So every lease ends, and can be taken again
@@ -198,7 +211,7 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
   const ended = distrusted === null ? [] : yield* all(sql.leases, forMs);
   for (const { name } of ended) yield* run(sql.end, name, Math.max(forMs, quietMs?.(name) ?? 0));
   yield* run(sql.forgetEndedReplicas, forMs);
-  yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs);
+  yield* run(sql.keepReplica, replica, configId, JSON.stringify(names), forMs, callsBy);
   const known = yield* all(sql.replicas);
   const replicas = known.map(({ names: own, ...one }) =>
     Object.assign(one, { names: JSON.parse(own) as string[] }),
@@ -224,7 +237,11 @@ export function* renew(asked: LeaseRequest): Operation<LeaseState> {
     held,
     surplus,
     unknown,
-    replicas: replicas.map(({ id, configId: config }) => ({ id, configId: config })),
+    replicas: replicas.map(({ id, configId: config, callsBy: by }) => ({
+      id,
+      configId: config,
+      callsBy: by,
+    })),
     isConfigKept: replicas.some((one) => one.id === replica && one.kept === 1),
     now: at,
     wasSet,

@@ -349,3 +349,7 @@ update deliveries set composed_at = (
   select max(a.started_at) from attempts a
   where a.delivery_seq = coalesce(carrier, deliveries.seq) and a.outcome ->> 'outcome' = 'unknown'
 ) where uncertain = 1 and state = 'pending' and replayed = 0;
+
+-- step 29
+-- By which settings and secrets it makes calls. Older versions do not say.
+alter table copies add column calls_by text collate "C";

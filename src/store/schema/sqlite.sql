@@ -391,3 +391,6 @@ update deliveries set composed_at = (
   select max(a.started_at) from attempts a
   where a.delivery_seq = coalesce(carrier, deliveries.seq) and a.outcome ->> 'outcome' = 'unknown'
 ) where uncertain = 1 and state = 'pending' and replayed = 0;
+
+-- step 29
+-- Only of PostgreSQL: here, one process makes all calls.

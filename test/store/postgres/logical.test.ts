@@ -19,7 +19,16 @@ async function using<T>(url: string, use: (store: Store) => Promise<T>): Promise
   return use(store).finally(() => store.close());
 }
 
-const request = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: minute };
+const request = {
+  replica: 'a',
+  configId,
+  names: [],
+  extra: [],
+  callsBy: 'same',
+  orphans: [],
+  takes: true,
+  forMs: minute,
+};
 
 test('a publication of all tables stands beside the connector, as tools that follow changes make one', async () => {
   const url = await freshDatabase();

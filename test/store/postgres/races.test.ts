@@ -471,6 +471,7 @@ describe('what several do at the same time on PostgreSQL', () => {
       configId,
       names: ['sink slack'],
       extra: [],
+      callsBy: 'same',
       orphans: [],
       takes: true,
       forMs: day,
@@ -530,7 +531,16 @@ describe('what several do at the same time on PostgreSQL', () => {
       url,
       `insert into home values (1, 'before'); update deliveries set due_at = ${t0 + 9999 * day}`,
     );
-    const request = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: day };
+    const request = {
+      replica: 'a',
+      configId,
+      names: [],
+      extra: [],
+      callsBy: 'same',
+      orphans: [],
+      takes: true,
+      forMs: day,
+    };
     const decided = `delete from undecided; update deliveries set due_at = ${t0}`;
     const [state] = await atOnce(decided, () => one.leases!.renew(request));
     expect(state!.distrusted).toBe(1);

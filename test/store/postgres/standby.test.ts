@@ -56,7 +56,16 @@ test('where a copy of the database takes its place, what may have been sent by t
     const store = await openPostgres(primary.url(name));
     return use(store).finally(() => store.close());
   };
-  const request = { replica: 'a', configId, names: [], extra: [], orphans: [], takes: true, forMs: minute };
+  const request = {
+    replica: 'a',
+    configId,
+    names: [],
+    extra: [],
+    callsBy: 'same',
+    orphans: [],
+    takes: true,
+    forMs: minute,
+  };
   const distrusted = () => using(async (store) => (await store.leases!.renew(request)).distrusted);
   await using(async (store) => {
     await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
@@ -218,6 +227,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
     configId,
     names: ['sink slack'],
     extra: [],
+    callsBy: 'same',
     orphans: [],
     takes: true,
     forMs: minute,

@@ -49,7 +49,8 @@ export function configLines({ replicas, lastReplica, unwritable }: Status, io: I
   const newestFirst = replicas.toSorted((a, b) => b.config.since - a.config.since);
   const alike = Map.groupBy(
     newestFirst,
-    ({ config, ...rest }) => `${config.id} ${shown({ ...rest, config: { ...config, since: 0 } })}`,
+    ({ config, ...rest }) =>
+      `${config.id} ${config.callsBy} ${shown({ ...rest, config: { ...config, since: 0 } })}`,
   );
   const byOf = (same: readonly ReplicaState[]) =>
     alike.size === 1
