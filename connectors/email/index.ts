@@ -93,9 +93,14 @@ const auth = z.strictObject({
     .regex(/^[^\p{Cc}]+$/u, { error: 'expected one line' })
     .optional()
     .describe('The mailbox that logs in, where the url does not name it.'),
-  oauth2: oauth2Options.describe(
-    'Access tokens that are fetched, and renewed as they expire (XOAUTH2). Microsoft 365 and Google want them instead of a password.',
-  ),
+  oauth2: z
+    .nonoptional(oauth2Options.optional(), {
+      error:
+        'expected how access tokens are fetched; a password stands in the url, as in smtp://user:password@host:587',
+    })
+    .describe(
+      'Access tokens that are fetched, and renewed as they expire (XOAUTH2). Microsoft 365 wants them instead of a password; Google also takes an app password.',
+    ),
 });
 
 const options = z

@@ -479,6 +479,10 @@ const mistakes = {
   'a variable as Liquid writes it': `admin: { password: '{{ ADMIN_PASSWORD }}' }\n${posts('text: t')}`,
   'no token for Slack': lacks('slack', 'token:'),
   'no credentials for a sheet': lacks('google-sheets', 'credentials:'),
+  'a login to a mail server as Nodemailer has it': lacks(
+    'email',
+    "url: 'smtp://mail.example.com:587'\n    from: a@example.com\n    auth: { user: a@example.com, pass: secret }",
+  ),
   'an address of a mail server that is commented out': lacks('email', 'url: # smtp://localhost'),
   'no address for a webhook': lacks('webhook', 'url:'),
   'no value for a header': lacks('webhook', `url: https://a.example\n    headers: { X-Api-Key: '' }`),
