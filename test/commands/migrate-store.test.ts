@@ -17,6 +17,7 @@ import {
   configId,
   day,
   delivered,
+  leaseRequest,
   notice,
   person,
   planned,
@@ -295,16 +296,7 @@ describe('migrate-store', () => {
     });
     await sqlite.close();
     const postgres = await open(schema, true);
-    await postgres.leases!.renew({
-      replica: 'copy-1',
-      configId,
-      names: [],
-      extra: [],
-      callsBy: 'same',
-      orphans: [],
-      takes: true,
-      forMs: 60_000,
-    });
+    await postgres.leases!.renew(leaseRequest({ replica: 'copy-1' }));
     const served = expect.stringMatching(/is being served \(copy-1\)\. Stop every replica first/);
     expect(await move(schema, file('new'))).toMatchObject({ code: 1, err: served });
     expect(await move(file('old'), schema)).toMatchObject({ code: 1, err: served });
@@ -316,16 +308,7 @@ describe('migrate-store', () => {
     const { file, schema } = await places();
     await fill(schema);
     const source = await open(schema);
-    const asked = {
-      replica: 'a',
-      configId,
-      names: [],
-      extra: [],
-      callsBy: 'same',
-      orphans: [],
-      takes: true,
-      forMs: 60_000,
-    };
+    const asked = leaseRequest();
     await source.leases!.renew(asked);
     await source.leases!.leave('a');
     await sql(schema, `update home set place = 'of the server before'`);
@@ -350,16 +333,7 @@ describe('migrate-store', () => {
 
     expect(await move(schema, file('new'))).toMatchObject({ code: 0 });
     const there = await open(schema);
-    const asked = {
-      replica: 'a',
-      configId,
-      names: [],
-      extra: [],
-      callsBy: 'same',
-      orphans: [],
-      takes: true,
-      forMs: 60_000,
-    };
+    const asked = leaseRequest();
     expect(await there.leases!.renew(asked)).toMatchObject({ distrusted: expect.any(Number) });
   });
 

@@ -4,6 +4,7 @@ import { lookupSink, type Event, type PlannedDelivery } from '../../src/model.ts
 import type { RaisedNotice } from '../../src/model/notices.ts';
 import type { Delivered, Outcome, Rejected } from '../../src/model/outcomes.ts';
 import { eventWith } from '../fixtures/event.ts';
+import type { LeaseRequest } from '../../src/store/operations/leases.ts';
 import type { Acceptance, Arrival, AttemptResult, By, Claim, Decider, Store } from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
@@ -136,6 +137,19 @@ export function resultOf(
     ...changes,
   };
 }
+
+/** What a replica asks for when it renews its leases. */
+export const leaseRequest = (changes: Partial<LeaseRequest> = {}): LeaseRequest => ({
+  replica: 'a',
+  configId,
+  callsBy: 'same',
+  names: [],
+  extra: [],
+  orphans: [],
+  takes: true,
+  forMs: minute,
+  ...changes,
+});
 
 /** A whole round. Returns how many went. */
 export async function prune(store: Store, before: number, limit = 10): Promise<number> {

@@ -7,7 +7,17 @@ import type { Outcome } from '../../src/model/outcomes.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { type Lease, type LeaseStore, type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { arrival, claimDue, configId, day, idsOf, planned, prune, t0 } from '../contract/store-fixtures.ts';
+import {
+  arrival,
+  claimDue,
+  configId,
+  day,
+  idsOf,
+  leaseRequest,
+  planned,
+  prune,
+  t0,
+} from '../contract/store-fixtures.ts';
 
 import { freshSchema, sql } from '../fixtures/postgres.ts';
 import { bench, configFor, ScriptedTool, skipping } from './scripted.ts';
@@ -474,16 +484,7 @@ class GivenLease implements Leases {
 
 /** As another replica takes it at the end of the one before. */
 async function take(store: Store, replica: string, name = 'sink tool'): Promise<Lease> {
-  const asked = {
-    replica,
-    configId,
-    callsBy: 'same',
-    names: [name],
-    extra: [],
-    orphans: [],
-    takes: true,
-    forMs: 60_000,
-  };
+  const asked = leaseRequest({ replica, names: [name] });
   const { held } = await store.leases!.renew(asked);
   return { name, replica, epoch: held.get(name)! };
 }
@@ -1011,7 +1012,7 @@ test('retention keeps the configs of replicas that are alive, however long no ev
   const { open, runOut } = await cluster();
   const [a, b] = [await open(), await open()];
   await b.saveConfig({ id: 'cfg_b', source: {}, savedAt: t0 });
-  const asked = { names: [], extra: [], callsBy: 'same', orphans: [], takes: true, forMs: minuteMs };
+  const asked = leaseRequest();
   await b.leases!.renew({ ...asked, replica: 'b', configId: 'cfg_b' });
   await prune(a, t0 + 400 * day);
   expect(await b.accept(arrival({}, { configId: 'cfg_b' }))).toMatchObject({ duplicate: false });

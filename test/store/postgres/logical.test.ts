@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { numbered } from '../../../src/store/operations/leases.ts';
 import { openPostgres } from '../../../src/store/postgres.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { arrival, configId, minute, t0 } from '../../contract/store-fixtures.ts';
+import { arrival, configId, leaseRequest, t0 } from '../../contract/store-fixtures.ts';
 import { eventually } from '../../fixtures/eventually.ts';
 import { freshDatabase, freshName, PostgresServer, sql } from '../../fixtures/postgres.ts';
 
@@ -19,16 +19,7 @@ async function using<T>(url: string, use: (store: Store) => Promise<T>): Promise
   return use(store).finally(() => store.close());
 }
 
-const request = {
-  replica: 'a',
-  configId,
-  names: [],
-  extra: [],
-  callsBy: 'same',
-  orphans: [],
-  takes: true,
-  forMs: minute,
-};
+const request = leaseRequest();
 
 test('a publication of all tables stands beside the connector, as tools that follow changes make one', async () => {
   const url = await freshDatabase();

@@ -26,6 +26,7 @@ import {
   day,
   decider,
   delivered,
+  leaseRequest,
   minute,
   person,
   planned,
@@ -466,16 +467,7 @@ describe('what several do at the same time on PostgreSQL', () => {
 
   test('a claim whose commit goes on after its connection was lost is rescued, too', async () => {
     const { eventId } = await one.accept(arrival());
-    const asked = {
-      replica: 'a',
-      configId,
-      names: ['sink slack'],
-      extra: [],
-      callsBy: 'same',
-      orphans: [],
-      takes: true,
-      forMs: day,
-    };
+    const asked = leaseRequest({ names: ['sink slack'], forMs: day });
     const { held } = await one.leases!.renew(asked);
     const lease = { name: 'sink slack', replica: 'a', epoch: held.get('sink slack')! };
     const claim = `select 1 from leases for share;
@@ -531,16 +523,7 @@ describe('what several do at the same time on PostgreSQL', () => {
       url,
       `insert into home values (1, 'before'); update deliveries set due_at = ${t0 + 9999 * day}`,
     );
-    const request = {
-      replica: 'a',
-      configId,
-      names: [],
-      extra: [],
-      callsBy: 'same',
-      orphans: [],
-      takes: true,
-      forMs: day,
-    };
+    const request = leaseRequest({ forMs: day });
     const decided = `delete from undecided; update deliveries set due_at = ${t0}`;
     const [state] = await atOnce(decided, () => one.leases!.renew(request));
     expect(state!.distrusted).toBe(1);

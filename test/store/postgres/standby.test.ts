@@ -13,7 +13,7 @@ import {
   decider,
   delivered,
   idsOf,
-  minute,
+  leaseRequest,
   planned,
   resultOf,
   t0,
@@ -56,16 +56,7 @@ test('where a copy of the database takes its place, what may have been sent by t
     const store = await openPostgres(primary.url(name));
     return use(store).finally(() => store.close());
   };
-  const request = {
-    replica: 'a',
-    configId,
-    names: [],
-    extra: [],
-    callsBy: 'same',
-    orphans: [],
-    takes: true,
-    forMs: minute,
-  };
+  const request = leaseRequest();
   const distrusted = () => using(async (store) => (await store.leases!.renew(request)).distrusted);
   await using(async (store) => {
     await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
@@ -222,16 +213,7 @@ test('after a failover that lost commits, what may have been sent by then is ask
   const store = await openPostgres(first.url().replace(/127.*(?=\/)/, `$&,127.0.0.1:${second.port}`));
   onTestFinished(() => store.close());
   await store.saveConfig({ id: configId, source: {}, savedAt: t0 });
-  const asked = {
-    replica: 'a',
-    configId,
-    names: ['sink slack'],
-    extra: [],
-    callsBy: 'same',
-    orphans: [],
-    takes: true,
-    forMs: minute,
-  };
+  const asked = leaseRequest({ names: ['sink slack'] });
   const renew = () => store.leases!.renew(asked);
   const leaseOf = ({ held }: LeaseState) => ({
     name: 'sink slack',
