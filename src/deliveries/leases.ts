@@ -1,5 +1,5 @@
 import { StoreFaults } from '../store/store-faults.ts';
-import type { Lease, LeaseState, LeaseStore } from '../store/store.ts';
+import type { Lease, LeaseRequest, LeaseState, LeaseStore } from '../store/store.ts';
 import { aheadMs, type Clock, wasSuspended } from '../support/clock.ts';
 
 /** Which work is this replica's: the deliveries of a sink, or work of the connector itself. */
@@ -28,13 +28,8 @@ export interface LeaseParts {
   readonly clock: Clock;
   /** This replica's name, which no other process has. */
   readonly replica: string;
-  readonly configId: () => string;
-  /** See LeaseRequest. */
-  readonly callsBy: () => string;
-  /** See LeaseRequest. */
-  readonly names: () => readonly string[];
-  /** See LeaseRequest. */
-  readonly extra: () => readonly string[];
+  /** What to ask for, as it is now. */
+  readonly asked: () => Pick<LeaseRequest, 'configId' | 'callsBy' | 'names' | 'extra'>;
   /** Called when a lease was taken. It counts as held when this resolves. */
   readonly taken: (lease: Lease) => Promise<void>;
   /** Called when another replica has taken over a lease. */
@@ -146,29 +141,13 @@ export class LeaseKeeper implements Leases {
   }
 
   async #ask(): Promise<void> {
-    const {
-      store,
-      clock,
-      replica,
-      configId,
-      callsBy,
-      names,
-      extra,
-      replicas,
-      quietMs,
-      moved,
-      configLost,
-      told,
-    } = this.#parts;
+    const { store, clock, replica, asked, replicas, quietMs, moved, configLost, told } = this.#parts;
     // Before the question, so that the lease ends here before it ends for the database.
     const askedAt = clock.elapsed();
     const before = aheadMs(clock);
     const state = await store.renew({
+      ...asked(),
       replica,
-      configId: configId(),
-      callsBy: callsBy(),
-      names: names(),
-      extra: extra(),
       orphans: [...this.#unknownSince.keys()].filter((name) => this.#isOrphaned(name, askedAt)),
       takes: askedAt >= this.#takesFrom,
       nowAbout: this.#databaseAheadMs === null ? undefined : askedAt + this.#databaseAheadMs,

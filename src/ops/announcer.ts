@@ -1,6 +1,6 @@
 import type { LiveConfig } from '../config/live/live-config.ts';
 import { tooShort } from '../config/settings.ts';
-import { fingerprintsOf, inOne } from '../deliveries/sinks/fingerprints.ts';
+import { fingerprintOf } from '../deliveries/sinks/fingerprint.ts';
 import type { ReplicaState, Store } from '../store/store.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Absences } from './absence.ts';
@@ -52,7 +52,7 @@ export function createAnnouncer(parts: AnnouncerParts) {
       absences: absences.known,
       config: {
         id: plan.id,
-        callsBy: inOne(fingerprintsOf(config)),
+        callsBy: fingerprintOf(config),
         file,
         since,
         refused,

@@ -11,7 +11,7 @@ import {
   type Leases,
   soleReplica,
 } from '../deliveries/leases.ts';
-import { fingerprintsOf, inOne } from '../deliveries/sinks/fingerprints.ts';
+import { fingerprintOf } from '../deliveries/sinks/fingerprint.ts';
 import type { Worker } from '../deliveries/worker.ts';
 import type { ReadinessPart } from '../http/health.ts';
 import type { LeaseState, LeaseStore, Store } from '../store/store.ts';
@@ -113,10 +113,12 @@ export class Replicas implements Leases {
       store: this.#store,
       clock: systemClock,
       replica: this.id,
-      configId: () => config().plan.id,
-      callsBy: () => inOne(fingerprintsOf(config())),
-      names: () => [...Array.from(config().sinks.keys(), leaseOfSink), alertsLease, retentionLease],
-      extra: () => Array.from(worker.sinksWithDeliveries, leaseOfSink),
+      asked: () => ({
+        configId: config().plan.id,
+        callsBy: fingerprintOf(config()),
+        names: [...Array.from(config().sinks.keys(), leaseOfSink), alertsLease, retentionLease],
+        extra: Array.from(worker.sinksWithDeliveries, leaseOfSink),
+      }),
       ...handing(parts),
       replicas: (replicas) => this.#are(replicas, parts),
       quietMs: (name) => config().sinks.get(sinkOf(name) ?? '')?.timeoutMs ?? 0,
@@ -162,18 +164,18 @@ export class Replicas implements Leases {
   /** Logs when replicas come and go, and when they run different configs. */
   #are(replicas: LeaseState['replicas'], { config, log, counted }: Parts): void {
     const { id } = config().plan;
-    const own = inOne(fingerprintsOf(config()));
-    const isOther = (one: LeaseState['replicas'][number]) => one.configId !== id;
-    const callsOtherwise = ({ callsBy }: LeaseState['replicas'][number]) =>
-      callsBy !== null && callsBy !== own;
-    const others = replicas.filter((one) => isOther(one) || callsOtherwise(one)).length;
+    const own = fingerprintOf(config());
+    const decideOtherwise = replicas.filter(({ configId }) => configId !== id);
+    // Null from an older version.
+    const callOtherwise = replicas.filter(({ callsBy }) => callsBy !== null && callsBy !== own);
+    const others = new Set([...decideOtherwise, ...callOtherwise]).size;
     counted(replicas.length - others, others);
     if (replicas.length !== this.#count)
       log.info({ copies: replicas.length }, 'copies that serve this store');
     if (others > 0 && others !== this.#others) {
       log.warn(
         { copies: replicas },
-        replicas.some(isOther)
+        decideOtherwise.length > 0
           ? 'the copies run different configs: each event is decided by the config of the copy it reaches'
           : 'the copies call a sink by different settings or secrets: a message goes by those of the copy that makes the call',
       );

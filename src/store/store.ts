@@ -43,7 +43,14 @@ export type { AskedToWait, SinkCount, DayCount, Tally, StuckCount } from './oper
 export type { Decided, Decider, DueEvent, GivenUp, Lookups } from './operations/deciding.ts';
 export type { Forgotten } from './operations/forgetting.ts';
 export type { PruneMark, SignOfLife } from './operations/housekeeping.ts';
-export type { Absence, Lease, LeaseState, RefusedFile, ReplicaState } from './operations/leases.ts';
+export type {
+  Absence,
+  Lease,
+  LeaseRequest,
+  LeaseState,
+  RefusedFile,
+  ReplicaState,
+} from './operations/leases.ts';
 export type {
   EventStory,
   EventDetail,

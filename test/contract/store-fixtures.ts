@@ -4,8 +4,16 @@ import { lookupSink, type Event, type PlannedDelivery } from '../../src/model.ts
 import type { RaisedNotice } from '../../src/model/notices.ts';
 import type { Delivered, Outcome, Rejected } from '../../src/model/outcomes.ts';
 import { eventWith } from '../fixtures/event.ts';
-import type { LeaseRequest } from '../../src/store/operations/leases.ts';
-import type { Acceptance, Arrival, AttemptResult, By, Claim, Decider, Store } from '../../src/store/store.ts';
+import type {
+  Acceptance,
+  Arrival,
+  AttemptResult,
+  By,
+  Claim,
+  Decider,
+  LeaseRequest,
+  Store,
+} from '../../src/store/store.ts';
 
 export const t0 = Date.UTC(2026, 0, 1);
 export const minute = 60_000;
