@@ -33,8 +33,17 @@ export function reading(): void {
     ]);
     const { attempt, ...rest } = resultOf(ann!, rejected);
     await store.record([{ ...rest, attempt: { ...attempt, endedAt: attempt.endedAt + 1 } }]);
+    const { testId, status } = ann!.events[0]!;
     expect(await store.attemptsOfSink('slack', 9)).toMatchObject([
-      { candidateId: 'ann', candidateNumericalId: 7, state: 'dead', number: 1, outcome: rejected },
+      {
+        candidateId: 'ann',
+        candidateNumericalId: 7,
+        testId,
+        status,
+        state: 'dead',
+        number: 1,
+        outcome: rejected,
+      },
       { candidateId: 'bob', state: 'pending', eventId: bob!.events[0]!.id, outcome: retry },
     ]);
     expect(await store.attemptsOfSink('slack', 1)).toMatchObject([{ candidateId: 'ann' }]);

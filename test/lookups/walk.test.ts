@@ -1,59 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { SmtpSandbox } from '../../sandbox/smtp.ts';
-import { TestingService } from '../../sandbox/testing-service.ts';
-import type { Facts } from '../../src/model.ts';
-import { post, telling } from '../commands/tools.ts';
+import { expect, test } from 'vitest';
+import { post } from '../commands/tools.ts';
 import { barriersOf, openLoggedIn } from '../pages/browser.ts';
 import { basic, password as full } from '../pages/tools.ts';
 import { eventually } from '../fixtures/eventually.ts';
-
-interface Told {
-  readonly decided: boolean;
-  readonly facts: Facts;
-  readonly deliveries: readonly { readonly state: string }[];
-}
-
-/** A connector that asks a testing service about each candidate, and tells an endpoint of it. */
-async function asking({ waitFor = '20s', maxDelay = '50ms', admin = '{ port: 0 }', more = '' } = {}) {
-  const [api, smtp] = [await new TestingService().start(), await new SmtpSandbox().start()];
-  onTestFinished(async () => void (await Promise.all([api.close(), smtp.close()])));
-  const rules = `
-lookups:
-  candidate:
-    url: "${api.url}/candidates/{{ event.candidateId }}"
-    auth: { oauth2: { tokenUrl: "${api.url}/token", grant: password, username: ${api.username}, password: ${api.password} } }
-    fields:
-      name: { at: /name, personal: true }
-      email: { at: /email, personal: true }
-      score: { at: /result/score, type: number }
-      report: { at: /reportUrl, type: url }
-    until: [score]
-    waitFor: ${waitFor}
-    allowPrivate: true
-    rate: 1000/s
-    retry: { minDelay: 20ms, maxDelay: ${maxDelay} }
-    ${more}
-rules:
-  - { name: known, when: { candidate.score: { gte: 0 } }, then: [ { sink: ats, body: { text: "{{ candidate.name | default: 'nobody' }}: {{ candidate.score }}" } } ] }
-  - { name: no-score, when: { candidate.score: unknown }, then: [ { sink: ats, body: { text: "unknown" } } ] }
-  - { name: written, when: { testId: 7 }, then: [ { sink: mail, to: "{{ candidate.email | default: 'nobody@example.com' }}" } ] }
-  - { name: misaddressed, when: { testId: 8 }, then: [ { sink: mail, to: "{{ candidate.name }}" } ] }
-  - { name: none, when: { candidate.score: absent }, then: [ { sink: ats, body: { text: "none of {{ candidate.name | default: 'nobody' }}" } } ] }
-`;
-  const mail = `, mail: { connector: email, url: '${smtp.url()}', from: hiring@example.com }`;
-  const running = await telling({ rules, sinks: mail, admin });
-  const { app, http, command } = running;
-  const told = () => http.calls.map(({ body }) => (JSON.parse(body) as { text: string }).text);
-  /** Posts an event, and resolves when somebody was told of it. */
-  const about = async (candidateId: string, testId = 1234567) => {
-    const before = http.calls.length;
-    const { eventId } = await post(app, { candidateId, testId });
-    await eventually(() => expect(http.calls.length).toBe(before + 1));
-    const { out } = await command('event', eventId, '--json');
-    return { eventId, text: told().at(-1), ...(JSON.parse(out) as Told) };
-  };
-  return { api, told, about, ...running };
-}
+import { asking, type Told } from './asking.ts';
 
 test('an event is told of with what the API says of its candidate: also when that is not ready, a login ended or calls were too many', async () => {
   const { api, about, command, app } = await asking();
@@ -453,46 +403,6 @@ test('an API that changed its answer is told of, and asked again about all who l
   await about('right');
   expect(await out('status')).not.toMatch(nothing);
   expect(await today()).not.toMatch(nothing);
-});
-
-test('a look-up that no longer finds a field that it nearly always found needs a person', async () => {
-  const { app, api, about, command } = await asking();
-  for (let each = 0; each < 10; each += 1) await about(`early-${each}`);
-  expect(await command('status')).toMatchObject({ code: 0 });
-  api.version = ({ name: _, ...rest }) => rest;
-  for (let each = 0; each < 5; each += 1) await about(`late-${each}`);
-  expect(await command('status')).toEqual({
-    code: 4,
-    err: '',
-    out: expect.stringMatching(
-      /^A person is needed: the look-up candidate finds no name any more\.\n[^]*None of the last 5 answers of candidate had name, .*; earlier ones did\n/,
-    ),
-  });
-  expect(JSON.parse((await command('status', '--json')).out)).toMatchObject({
-    needs: ['the look-up candidate finds no name any more'],
-    lookups: [{ empty: { calls: 5, fields: ['name'], didFind: true } }],
-  });
-  expect(await (await fetch(app.adminUrl)).text()).toMatch(
-    /A person is needed[^]*None of the last 5 answers/,
-  );
-  api.version = (answer) => answer;
-  await about('right');
-  expect(await command('status')).toMatchObject({ code: 0 });
-});
-
-test('a look-up that no longer finds anybody needs a person once it has given up on several, not while it asks', async () => {
-  const { app, api, about, told, command } = await asking({ waitFor: '6s', maxDelay: '1s' });
-  for (let each = 0; each < 10; each += 1) await about(`early-${each}`);
-  const before = api.calls.length;
-  await Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => post(app, { candidateId: `missing-${id}` })));
-  await eventually(() => expect(api.calls.length).toBeGreaterThanOrEqual(before + 5));
-  expect(await command('status')).toMatchObject({ code: 0 });
-  await eventually(() => expect(told()).toHaveLength(15));
-  const status = await command('status');
-  expect(status.out).toMatch(/^A person is needed: the look-up candidate finds nothing any more\.\n/);
-  expect(status.out).toMatch(
-    /None of the last 5 calls of candidate found .*nothing about this yet.*; earlier ones did\n/,
-  );
 });
 
 test('one answer without a field, after several that were not ready, is not taken for an API that changed', async () => {

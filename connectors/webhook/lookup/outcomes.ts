@@ -25,8 +25,8 @@ interface Terms extends Wanted {
 export const mostAnswerBytes = 256 * 1024;
 
 /**
- * The outcome of a call. `delivered`: its receipt has the status, the facts, and in `lacks` the names of the fields that were
- * not there or not of their type; a note says which were not of their type. `retry` with `progress`: something is not there
+ * The outcome of a call. `delivered`: its receipt has the status, the facts, in `found` the names of the fields that were there,
+ * and in `lacks` of those that were not, or not of their type; a note says which were not of their type. `retry` with `progress`: something is not there
  * yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
  * No outcome quotes the body, and none is `unknown`, as asking changes nothing.
  */
@@ -97,12 +97,18 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
   }
   const { facts, missing } = readAnswer(terms, body, terms.now);
   const all = Object.keys(terms.fields);
-  const lacks = all.filter((field) => (facts.fields[field] ?? null) === null);
+  const isFound = (field: string): boolean => (facts.fields[field] ?? null) !== null;
+  const [found, lacks] = [all.filter(isFound), all.filter((field) => !isFound(field))];
   // 202 (Accepted): the API is still at work on it.
   const awaited = status === 202 && lacks.length === all.length ? lacks : missing;
   if (awaited.length > 0)
     return notYet(`It has no ${awaited.join(' and no ')} yet.`, status, terms, () => facts);
-  const receipt = { status, ...(lacks.length > 0 && { lacks }), facts: facts as unknown as Json };
+  const receipt = {
+    status,
+    ...(found.length > 0 && { found }),
+    ...(lacks.length > 0 && { lacks }),
+    facts: facts as unknown as Json,
+  };
   return delivered(receipt, facts.reason ?? undefined);
 }
 

@@ -35,11 +35,10 @@ export async function emptyLookups(
 
 /** What the attempts of a look-up, newest first, tell. Null if they found something of all that they should. */
 function emptyOf(lookup: string, attempts: readonly SinkAttempt[]): EmptyLookup | null {
-  const answers = attempts.flatMap(({ outcome }) =>
-    outcome.outcome === 'delivered' ? [[outcome.receipt['lacks'] ?? []].flat().map(String)] : [],
-  );
-  const missing = (answers[0] ?? []).flatMap((field) => {
-    const run = runOf(answers, (lacks) => lacks.includes(field));
+  const answers = attempts.filter(({ outcome }) => outcome.outcome === 'delivered');
+  const missing = namesIn(answers[0], 'lacks').flatMap((field) => {
+    const asked = answers.filter((one) => hasField(one, 'found', field) || hasField(one, 'lacks', field));
+    const run = runOf(asked, (one) => hasField(one, 'found', field));
     return run === null ? [] : [{ field, ...run }];
   });
   if (missing.length > 0)
@@ -54,30 +53,57 @@ function emptyOf(lookup: string, attempts: readonly SinkAttempt[]): EmptyLookup 
     ({ outcome: one }) =>
       one.outcome === 'delivered' || (one.outcome === 'retry' && one.reason === 'not_found'),
   );
-  // While it is asked for again, it may be found yet, as where an API has a result some minutes later.
-  const lastOfEach = [...new Map(calls.toReversed().map((call) => [call.eventId, call])).values()]
-    .toReversed()
-    .filter(({ state }) => !isUnderWay(state));
-  const inEach = runOf(lastOfEach, isEmpty);
-  const run = inEach?.didFind ? inEach : runOf(calls, isEmpty);
+  const run = runOf(calls, ({ outcome }) => outcome.outcome === 'delivered');
   const last = calls[0]?.outcome;
-  if (run === null || last?.outcome !== 'retry') return null;
-  return { lookup, calls: run.calls, fields: null, detail: last.detail, didFind: inEach?.didFind === true };
+  return run === null || last?.outcome !== 'retry'
+    ? null
+    : { lookup, ...run, fields: null, detail: last.detail };
 }
 
-const isEmpty = ({ outcome }: SinkAttempt): boolean => outcome.outcome === 'retry';
+/** The fields that an answer had, or lacked. */
+const namesIn = (one: SinkAttempt | undefined, which: 'found' | 'lacks'): string[] =>
+  one?.outcome.outcome === 'delivered' ? [one.outcome.receipt[which] ?? []].flat().map(String) : [];
+
+const hasField = (one: SinkAttempt, which: 'found' | 'lacks', field: string): boolean =>
+  namesIn(one, which).includes(field);
 
 /** How many of the newest lack something, where these are so many that it is no chance; else null. */
-function runOf<Call>(
-  newestFirst: readonly Call[],
-  lacks: (call: Call) => boolean,
+function runOf(
+  newestFirst: readonly SinkAttempt[],
+  found: (call: SinkAttempt) => boolean,
 ): Pick<EmptyLookup, 'calls' | 'didFind'> | null {
-  const end = newestFirst.findIndex((call) => !lacks(call));
-  const calls = end === -1 ? newestFirst.length : end;
-  const earlier = newestFirst.slice(calls);
+  const telling = tellingOf(newestFirst, found);
+  const lost = lengthOfRun(telling, found);
+  const earlier = telling.slice(lost);
   const didFind =
+    lost >= fewestCalls &&
     earlier.length >= fewestEarlier &&
-    earlier.filter((call) => !lacks(call)).length >= asARule * earlier.length;
-  const isTold = calls >= (didFind || earlier.length === 0 ? fewestCalls : manyCalls);
-  return isTold ? { calls, didFind } : null;
+    earlier.filter(found).length >= asARule * earlier.length;
+  if (didFind) return { calls: lost, didFind };
+  const calls = lengthOfRun(newestFirst, found);
+  return calls >= (calls === newestFirst.length ? fewestCalls : manyCalls) ? { calls, didFind } : null;
+}
+
+function lengthOfRun(newestFirst: readonly SinkAttempt[], found: (call: SinkAttempt) => boolean): number {
+  const end = newestFirst.findIndex(found);
+  return end === -1 ? newestFirst.length : end;
+}
+
+/**
+ * The calls that can tell of a change: of tests and statuses of which it was found, as who did not take a test has no score;
+ * and the last of each candidate, who may have none in any test. While one is asked for again, it may be found yet, as where
+ * an API has a result some minutes later.
+ */
+function tellingOf(
+  newestFirst: readonly SinkAttempt[],
+  found: (call: SinkAttempt) => boolean,
+): SinkAttempt[] {
+  const kindOf = ({ testId, status }: SinkAttempt): string => `${testId} ${status}`;
+  const kinds = new Set(newestFirst.filter(found).map(kindOf));
+  const seen = new Set<string>();
+  return newestFirst.filter((call) => {
+    if (!kinds.has(kindOf(call)) || seen.has(call.candidateId)) return false;
+    seen.add(call.candidateId);
+    return !isUnderWay(call.state);
+  });
 }

@@ -4,6 +4,7 @@ import {
   type Event,
   type Json,
   lookupConnector,
+  type Status,
   stuckStates,
 } from '../../model.ts';
 import type { AlertKind, RaisedNotice } from '../../model/notices.ts';
@@ -106,6 +107,8 @@ export interface SinkAttempt extends Attempt {
   readonly eventId: string;
   readonly candidateId: string;
   readonly candidateNumericalId: number | null;
+  readonly testId: number;
+  readonly status: Status;
   readonly state: DeliveryState;
 }
 
@@ -223,7 +226,7 @@ export const sql = {
   /** The attempts of the sink $1. $4: how many. A digest counts once. */
   attemptsOfSink: query<RowOf<Attempt> & Omit<SinkAttempt, keyof Attempt>>(`
   select ${attempts.columns}, e.id as "eventId", e.candidate_id as "candidateId",
-    e.candidate_numerical_id as "candidateNumericalId", d.state
+    e.candidate_numerical_id as "candidateNumericalId", e.test_id as "testId", e.status, d.state
   from (${triedSeqs}) as tried join deliveries d on d.seq = tried.seq join events e on e.seq = d.seq / ${seqsPerEvent}
     join attempts a on a.delivery_seq = d.seq order by a.ended_at desc, d.seq desc limit $4`),
   stuckNotices: query<RowOf<Delivery> & RowOf<RaisedNotice>>(`
@@ -361,8 +364,9 @@ export function* stuckNotices(): Operation<{ readonly delivery: Delivery; readon
 export function* attemptsOfSink(sink: string, limit: number): Operation<SinkAttempt[]> {
   const rows = yield* all(sql.attemptsOfSink, sink, mostTried, lookedThrough, limit);
   return rows.map((row) => {
-    const { eventId, candidateId, candidateNumericalId, state } = row;
-    return Object.assign(attempts.read(row), { eventId, candidateId, candidateNumericalId, state });
+    const { eventId, candidateId, candidateNumericalId, testId, status, state } = row;
+    const about = { eventId, candidateId, candidateNumericalId, testId, status, state };
+    return Object.assign(attempts.read(row), about);
   });
 }
 
