@@ -87,7 +87,14 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
   const now = () => clock.now();
-  const answersEvent = answeringWrongPort({ config: () => config().receiver, inbox, log, metrics, now });
+  const answersEvent = answeringWrongPort({
+    config: () => config().receiver,
+    tokens: live.tokens,
+    inbox,
+    log,
+    metrics,
+    now,
+  });
   const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answersEvent });
   undo.defer(() => admin.stop(0));
   const receiver = createReceiver({

@@ -1,13 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ReceiverConfig } from '../config/config.ts';
+import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import { answerProblem, hangUp } from '../http/problem.ts';
 import { readBody } from './body.ts';
-import { correlationOf, gateOf, pathOf } from './caller.ts';
+import { correlationOf, gateOf, judgeCaller, pathOf } from './caller.ts';
 import { type Inbox, rejectedBodyBytes, type RequestMetrics } from './receive.ts';
 
 interface WrongPortParts {
   readonly config: () => ReceiverConfig;
+  readonly tokens: Pick<CallerTokens, 'judge'>;
   readonly inbox: Pick<Inbox, 'keepRejected'>;
   readonly log: Pick<Logger, 'warn'>;
   readonly metrics: RequestMetrics;
@@ -24,10 +26,11 @@ const detail =
 const bodyTimeoutMs = 5000;
 
 /**
- * Keeps what an allowed sender or a trusted proxy sends to the admin port as to the receiver's: the password, which such a
- * request lacks, would have it refused without a word to anybody.
+ * Keeps what somebody who may send events sends to the admin port as to the receiver's: the password, which such a request
+ * lacks, would have it refused without a word to anybody.
  */
-export function answeringWrongPort({ config, inbox, log, metrics, now }: WrongPortParts): AnswerWrongPort {
+export function answeringWrongPort(parts: WrongPortParts): AnswerWrongPort {
+  const { config, tokens, inbox, log, metrics, now } = parts;
   async function keep(req: IncomingMessage, res: ServerResponse, correlationId: string): Promise<void> {
     const receivedAt = now();
     const address = gateOf(config()).callerOf(req).address ?? '';
@@ -40,9 +43,11 @@ export function answeringWrongPort({ config, inbox, log, metrics, now }: WrongPo
     log.warn({ correlationId, address, detail }, 'an event came to the admin port');
   }
   return (req, res) => {
-    if (req.method !== 'POST' || pathOf(req.url) !== config().path) return null;
+    if (pathOf(req.url) !== config().path) return null;
     const { id } = correlationOf(req.headers, config().correlationHeader);
-    if (id === null || !gateOf(config()).knows(req.socket.remoteAddress ?? '')) return null;
+    const gate = gateOf(config());
+    const judged = judgeCaller(req, gate, gate.callerOf(req), tokens, now());
+    if (id === null || (judged !== null && 'status' in judged)) return null;
     return keep(req, res, id);
   };
 }

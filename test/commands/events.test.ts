@@ -384,6 +384,23 @@ rules:
     );
   });
 
+  test('nobody who may not send events writes into --rejected by the port of the operations page', async () => {
+    const { folder, write } = await workplace();
+    const trusted = "allowFrom: [192.0.2.7], trustProxy: 1, token: 'a-token-of-24-letters-or-more'";
+    const file = await write('guarded.yaml', base(folder).replace('allowFrom: any', trusted) + nothing);
+    const { adminUrl } = await serving(file);
+    const sends = (from: string, token: string) =>
+      post({ receiverUrl: `${adminUrl}/hook?token=${token}` }, {}, from, { 'x-forwarded-for': from });
+    const right = 'a-token-of-24-letters-or-more';
+    expect((await sends('203.0.113.9', right)).status).not.toBe(404);
+    expect((await sends('192.0.2.7', 'guessed')).status).not.toBe(404);
+    expect((await sends('192.0.2.7', right)).status).toBe(404);
+    await eventually(async () => {
+      const { out } = await run(['events', '--rejected', '--config', file]);
+      expect(out.match(/correlation id \S+/g)).toEqual(['correlation id 192.0.2.7']);
+    });
+  });
+
   test('--rejected shows what was refused for its content, and why', async () => {
     const { app, command } = await startServing();
     expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);
