@@ -207,7 +207,7 @@ export const de = {
   needBroken: 'Die geltende Konfiguration verletzt eine Policy',
   needSecrets: 'Die geänderten Zugangsdaten von {sinks} funktionieren nicht',
   needRestart: 'Geänderte Schlüssel warten auf einen Neustart',
-  needDiffer: 'Die Connectoren an diesem Speicher haben verschiedene Konfigurationen',
+  needDiffer: 'Die Connectoren am selben Speicher haben verschiedene Konfigurationen',
   needClosed: 'Der Admin-Port lässt niemanden ein, weil sein Passwort zu kurz ist',
   needDown: 'Zurzeit gestört: {sinks}',
   needForgotten: 'Noch von Hand angehalten: {sinks}',

@@ -207,7 +207,7 @@ export const nl = {
   needBroken: 'De geldende configuratie schendt een policy',
   needSecrets: 'De gewijzigde inloggegevens van {sinks} werken niet',
   needRestart: 'Gewijzigde sleutels wachten op een herstart',
-  needDiffer: 'De connectors op deze opslag hebben verschillende configuraties',
+  needDiffer: 'De connectors op dezelfde opslag hebben verschillende configuraties',
   needClosed: 'De beheerpoort laat niemand binnen, omdat het wachtwoord te kort is',
   needDown: 'Nu buiten werking: {sinks}',
   needForgotten: 'Nog met de hand gepauzeerd: {sinks}',

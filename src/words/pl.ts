@@ -285,7 +285,7 @@ export const pl = {
   needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
   needSecrets: 'Zmienione dane dostępowe dla {sinks} nie działają',
   needRestart: 'Zmienione klucze czekają na ponowne uruchomienie',
-  needDiffer: 'Konektory przy tym magazynie danych mają różne konfiguracje',
+  needDiffer: 'Konektory korzystające z tego samego magazynu danych mają różne konfiguracje',
   needClosed: 'Port administracyjny nikogo nie wpuszcza, bo jego hasło jest za krótkie',
   needDown: 'Obecnie nie działa: {sinks}',
   needForgotten: 'Nadal wstrzymane ręcznie: {sinks}',

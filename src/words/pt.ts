@@ -204,7 +204,7 @@ export const pt = {
   needBroken: 'A configuração em vigor viola uma política',
   needSecrets: 'As credenciais alteradas de {sinks} não funcionam',
   needRestart: 'Chaves alteradas esperam uma reinicialização',
-  needDiffer: 'Os conectores que partilham o armazenamento têm configurações diferentes',
+  needDiffer: 'Os conectores que usam o mesmo armazenamento têm configurações diferentes',
   needClosed: 'A porta de administração não deixa ninguém entrar, porque a senha dela é curta demais',
   needDown: 'Fora do ar agora: {sinks}',
   needForgotten: 'Ainda em pausa manual: {sinks}',
