@@ -219,6 +219,7 @@ const mistakes = {
   'a closing bracket at the margin': posting(
     `        channel: '#a'\n        blocks: [\n          { type: section, text: { type: mrkdwn, text: done } }\n]\n`,
   ),
+  'a brace and a bracket in the wrong order': `rules:\n  - name: a\n    when: {}\n    then: [ { sink: s, body: { text: done } ] }\n`,
   'the JSON of a service account below its key, as it was downloaded': lacks(
     'google-sheets',
     `spreadsheetId: abc\n    credentials:\n      {\n  "type": "service_account",\n  "project_id": "b",\n  "client_email": "a@b.iam.gserviceaccount.com"\n}`,

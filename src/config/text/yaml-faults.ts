@@ -80,10 +80,14 @@ function shallowLine(errors: readonly YAMLParseError[], text: string): number | 
 /** The library's words for brackets that it sees no end of before a line that is indented too little. */
 const isOpenFlow = /^Flow .* end with a/;
 
+/** Whether each bracket has its other one, in their order. */
 function hasAllBrackets(text: string): boolean {
-  const lexemes = [...new Lexer().lex(text)];
-  const countOf = (signs: string) => lexemes.filter((one) => one.length === 1 && signs.includes(one)).length;
-  return countOf('[{') === countOf(']}');
+  const open: string[] = [];
+  for (const lexeme of new Lexer().lex(text)) {
+    if (lexeme === '{' || lexeme === '[') open.push(lexeme);
+    if ((lexeme === '}' && open.pop() !== '{') || (lexeme === ']' && open.pop() !== '[')) return false;
+  }
+  return open.length === 0;
 }
 
 /** Leaves out errors that follow from another one: a line with a wrong indentation moves those below it. */
