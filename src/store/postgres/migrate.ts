@@ -114,7 +114,7 @@ function* look(place: StoreAddress): Operation<number | null> {
     // The role's search_path was changed: a new store would hide what waits in the one before.
     if (place.schema === null && before > 0)
       throw new StoreUnavailable(
-        `The schema public of the database ${place.database} has a store, and what this user makes is in the schema ${schema} now. Name one: ?schema=public for that store, ?schema=${schema} for a new one.`,
+        `The schema public of the database ${place.database} has a store, and what this user makes is in ${schema === null ? 'no schema' : `the schema ${schema}`} now. Name one: ?schema=public for that store, ?schema=${schema ?? 'candidate_connector'} for a new one.`,
       );
     if (other === null) return null;
     throw new StoreUnavailable(

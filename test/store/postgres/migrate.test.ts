@@ -264,6 +264,10 @@ describe('the schema on PostgreSQL', () => {
     await create(`${at}?schema=public`);
     await create(`${at}?schema=later`);
     await create(at);
+    await sql(at, `alter database ${pathname.slice(1)} set search_path = nowhere`);
+    await expect(create(at)).rejects.toThrow(
+      / and what this user makes is in no schema now\. Name one: \?schema=public for that store, \?schema=candidate_connector for a new one\.$/,
+    );
   });
 
   test('is made in the schema of a user who may not look into public, where another one has a store', async () => {
