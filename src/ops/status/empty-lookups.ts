@@ -15,6 +15,8 @@ export interface EmptyLookup {
 
 /** As many attempts of a look-up are read. One event may have a dozen, where an API has a result some minutes later. */
 const lookedAt = 500;
+/** Among so many of the newest deliveries: each page asks. Of events with four deliveries, that is as many look-ups. */
+const lookedThrough = 2_500;
 /** As many calls in a row tell something, where no earlier one found it, or nearly all did. */
 const fewestCalls = 5;
 /** As many in a row tell it where some earlier ones did. */
@@ -28,7 +30,9 @@ export async function emptyLookups(
   sinks: readonly string[],
 ): Promise<EmptyLookup[]> {
   const found = await Promise.all(
-    sinks.map(async (sink) => emptyOf(lookupOf(sink)!, await reads.attemptsOfSink(sink, lookedAt))),
+    sinks.map(async (sink) =>
+      emptyOf(lookupOf(sink)!, await reads.attemptsOfSink(sink, lookedAt, lookedThrough)),
+    ),
   );
   return found.flatMap((one) => one ?? []);
 }

@@ -359,10 +359,14 @@ export function* stuckNotices(): Operation<{ readonly delivery: Delivery; readon
 
 /**
  * Lists the last attempts of a sink at messages for events, newest first: of its newest deliveries and of those that
- * wait.
+ * wait. `among`: in so many of the newest deliveries of all sinks they are looked for, which is what takes the time.
  */
-export function* attemptsOfSink(sink: string, limit: number): Operation<SinkAttempt[]> {
-  const rows = yield* all(sql.attemptsOfSink, sink, mostTried, lookedThrough, limit);
+export function* attemptsOfSink(
+  sink: string,
+  limit: number,
+  among = lookedThrough,
+): Operation<SinkAttempt[]> {
+  const rows = yield* all(sql.attemptsOfSink, sink, mostTried, among, limit);
   return rows.map((row) => {
     const { eventId, candidateId, candidateNumericalId, testId, status, state } = row;
     const about = { eventId, candidateId, candidateNumericalId, testId, status, state };
