@@ -4,7 +4,6 @@ import { dated, deliveryHeader } from './message.ts';
 import type { RowRequest } from './message.ts';
 import { failedRead, isRefusal, notReadBack, renamedTo } from './outcomes.ts';
 import { isMisplaced, rowsWithIds } from './repair.ts';
-import type { Receipt } from '../../src/model/outcomes.ts';
 import { a1, columnName, describe, lookUntilDone, readParts } from './spreadsheet.ts';
 import type { Spreadsheet, Tab, View } from './spreadsheet.ts';
 import { lostHeader, missingHeaderRow, readOnce } from './tabs.ts';
@@ -62,31 +61,45 @@ async function findInAnyTab(
   ids: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<(deliveryId: string) => Finding> {
-  const tabs = [...sheet.tabs.values()].filter(({ rowCount, headerRow }) => (rowCount ?? 0) > headerRow);
   const read = (some: readonly Tab[], rangeOf: (tab: Tab, index: number) => string | null) => {
     const parts = some.map((tab, index) => ({ tab, first: 0, range: rangeOf(tab, index) }));
     return readParts(sheet, parts, signal);
   };
-  const headers = await read(tabs, () => null);
-  if (!headers.ok) return unreadable(sheet, headers.failure);
-  const withIds = tabs.flatMap((tab, index) => {
-    const header = headers.data[index]!;
-    const column = header.column(deliveryHeader);
-    return column === -1 ? [] : [{ tab, header, column: columnName(column) }];
-  });
-  const columns = await read(
-    withIds.map(({ tab }) => tab),
-    ({ title }, index) => a1(title, withIds[index]!.column, withIds[index]!.column),
-  );
-  if (!columns.ok) return unreadable(sheet, columns.failure);
-  const found = new Map<string, { readonly found: Receipt; readonly note: string }>();
-  for (const [index, { tab, header }] of withIds.entries()) {
-    for (const [row, [id]] of columns.data[index]!.rows.entries()) {
-      if (row <= tab.headerRow || !ids.has(String(id)) || found.has(String(id))) continue;
-      found.set(String(id), { found: header.receiptOf(sheet, tab, row), note: renamedTo(tab.title) });
+  const answer = await lookUntilDone<Map<string, Finding>>(sheet, async (isFirst) => {
+    if (!isFirst) {
+      const described = await describe(sheet, signal);
+      if (!described.ok) return described;
     }
-  }
-  return (deliveryId) => found.get(deliveryId) ?? { found: null };
+    const tabs = [...sheet.tabs.values()].filter(({ rowCount, headerRow }) => (rowCount ?? 0) > headerRow);
+    const headers = await read(tabs, () => null);
+    if (!headers.ok) return headers;
+    const withIds = tabs.flatMap((tab, index) => {
+      const column = headers.data[index]!.column(deliveryHeader);
+      return column === -1 ? [] : [{ tab, column }];
+    });
+    const columns = await read(
+      withIds.map(({ tab }) => tab),
+      ({ title }, index) => {
+        const name = columnName(withIds[index]!.column);
+        return a1(title, name, name);
+      },
+    );
+    if (!columns.ok) return columns;
+    // Somebody may have moved columns since the headers were read.
+    const grids = columns.data;
+    if (withIds.some(({ column }, index) => grids[index]!.column(deliveryHeader) !== column)) return null;
+    const found = new Map<string, Finding>();
+    for (const [index, { tab }] of withIds.entries()) {
+      const grid = grids[index]!;
+      for (const [row, [id]] of grid.rows.entries()) {
+        if (row <= tab.headerRow || !ids.has(String(id)) || found.has(String(id))) continue;
+        found.set(String(id), { found: grid.receiptOf(sheet, tab, row), note: renamedTo(tab.title) });
+      }
+    }
+    return { ok: true, data: found };
+  });
+  if (!answer.ok) return unreadable(sheet, answer.failure);
+  return (deliveryId) => answer.data.get(deliveryId) ?? { found: null };
 }
 
 /** What is found where the tabs cannot be read. One that Google gives no values of keeps no row from being written. */

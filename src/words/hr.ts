@@ -231,7 +231,7 @@ export const hr = {
   needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
   needSecrets: 'Promijenjeni pristupni podaci za {sinks} ne rade',
   needRestart: 'Promijenjeni ključevi čekaju ponovno pokretanje',
-  needDiffer: 'Konektori nad istim spremištem imaju različite konfiguracije',
+  needDiffer: 'Konektori koji rade nad istim spremištem imaju različite konfiguracije',
   needClosed: 'Administracijski port ne pušta nikoga, jer mu je lozinka prekratka',
   needDown: 'Trenutačno ne radi: {sinks}',
   needForgotten: 'Još uvijek ručno pauzirano: {sinks}',

@@ -779,6 +779,22 @@ describe('asking for an earlier row', () => {
     expect(await sink.find!(request)).toMatchObject({ found: { range: "'November'!A2:B2" } });
   });
 
+  test.for<[string, number, string, (tab: Grid) => void]>([
+    ['the renamed tab is renamed again', 3, "'Archive'!A2:B2", (tab) => (tab.title = 'Archive')],
+    ['its columns are moved', 4, "'November'!A2:B2", (tab) => tab.moveColumn(1, 0)],
+  ])('finds it where %s between two looks', async ([, look, range, edit]) => {
+    const request = requestFor();
+    await written(request);
+    const tab = sandbox.document.tab('Results')!;
+    tab.title = 'November';
+    given('Results', [['Candidate', 'Delivery']]);
+    let looks = 0;
+    sandbox.person.meanwhile = (call) => {
+      if (call === 'values.batchGet' && (looks += 1) === look) edit(tab);
+    };
+    expect(await sink.find!(request)).toMatchObject({ found: { range } });
+  });
+
   test('looks into other tabs only where the row is not in its own, and into none that has no header', async () => {
     const low = sandbox.document.addTab(77, 'Low', { rowCount: 1 });
     const chart = sandbox.document.addTab(78, 'Chart', {});
