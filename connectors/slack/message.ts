@@ -91,6 +91,8 @@ export type SlackMessage = {
 
 /** Slack splits a longer text into several messages, and may do so in the middle of an entity. */
 const maxTextLength = 4000;
+/** An edit with more is refused. Slack's reference says characters, and it counts bytes of UTF-8. */
+const maxEditedBytes = 4000;
 const maxFallbackLength = 200;
 const maxUsernameLength = 80;
 
@@ -126,7 +128,7 @@ export function compose(
   const shown = isSilent
     ? shorten(wordsOf(blocks!) || escapeValue(summary()), maxFallbackLength)
     : given.text!;
-  const text = shorten(shown, maxTextLength);
+  const text = shorten(shown, longestText(shown, updateBy));
   const notes = new Set([...(text === shown ? [] : [shortened]), ...(taken?.notes ?? [])]);
   const isImage = /^https?:\/\//.test(icon);
   // A hash, as the key may have a secret in it.
@@ -149,6 +151,14 @@ export function compose(
     ...(updateBy && { updateBy, ...(given.updates && { updates: given.updates }) }),
   };
   return notes.size === 0 ? { message } : { message, note: [...notes].join(' ') };
+}
+
+/** How much of a text fits, in UTF-16 units. With `updateBy`, each message may be an edit. */
+function longestText(text: string, updateBy: string): number {
+  if (updateBy === '' || Buffer.byteLength(text) <= maxEditedBytes) return maxTextLength;
+  // The notice at the end of a shortened text has two bytes more than units; what it takes the place of has none fewer.
+  const fitting = Buffer.from(text).subarray(0, maxEditedBytes - 2);
+  return fitting.toString().length;
 }
 
 const channelAdvice =

@@ -11,6 +11,8 @@ type Method = (workspace: Workspace, args: Args) => { [key: string]: unknown };
 const maxTextLength = 40_000;
 /** A longer text becomes several messages, the metadata with each. */
 const maxPartLength = 4000;
+/** The reference of chat.update says characters. Measured, with letters of several bytes: https://github.com/openclaw/openclaw/pull/115027. */
+const maxEditedBytes = 4000;
 
 /** The methods that the sandbox has, as Slack's reference describes them. */
 const byName: { readonly [name: string]: Method } = {
@@ -45,7 +47,7 @@ const byName: { readonly [name: string]: Method } = {
     workspace.demandScope('chat:write');
     const channel = workspace.channel(args['channel'], 'id');
     const { text, blocks, metadata } = messageOf(workspace, args, channel, updateArguments);
-    if (text.length > maxPartLength) throw new SlackRefusal('msg_too_long');
+    if (Buffer.byteLength(text) > maxEditedBytes) throw new SlackRefusal('msg_too_long');
     const edited = workspace.edit(channel, args['ts'], {
       text,
       blocks: blocks ?? [],

@@ -100,6 +100,22 @@ describe('a delivery', () => {
       expect(sandbox.messages[0]).toMatchObject({ blocks: [], username: 'Tests' });
     });
 
+    test.for(['ž', '語', '👩'])('is shortened to the bytes that an edit may have: %s', async (letter) => {
+      const first = await posted(update('One', null));
+      for (const before of ['', 'x', 'xx', 'xxx']) {
+        await posted(update(before + letter.repeat(3990), first));
+        const { text } = sandbox.messages[0]!;
+        expect(text.replaceAll(letter, '')).toBe(`${before}\n… (shortened)`);
+        expect(Buffer.byteLength(text)).toBeGreaterThan(3900);
+      }
+    });
+
+    test('keeps a text of as many bytes as an edit may have', async () => {
+      const text = 'ž'.repeat(2000);
+      await posted(update(text, await posted(update('One', null))));
+      expect(told()).toEqual([[text, undefined]]);
+    });
+
     test('is told in the thread too, which is found there, and edited once more only', async () => {
       const first = await posted(update('One', null));
       const later = update('Two', first, { updates: 'thread' });
