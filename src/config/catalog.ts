@@ -73,20 +73,34 @@ export function testLookup({
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-/** Warns of conditions that never hold, and of digest fields without effect, as the catalog has no such test or key. `further`: conditions besides those of rules. */
+/** Warns of conditions that never hold, and of digest fields without effect, as the catalog has no such test or key. `further`: conditions besides those of rules; `isFaulty`: something else is told of the catalog, from which follows that it is empty. */
 export function checkCatalogUse(
   source: PlanSource,
   further: readonly { readonly when: Json; readonly path: Path }[],
+  isFaulty: boolean,
 ): Fault[] {
   const { catalog, rules } = source;
   const looked = lookedUp(source);
   const digestFields = ruleActions(source).flatMap(({ action, path }) =>
     strings(valueAt(action, ['digest', 'by']) ?? null, [...path, 'digest', 'by']),
   );
-  if (!isMap(catalog) || Object.keys(catalog).length === 0)
-    return digestFields
-      .filter(({ text }) => !['id', null, ...looked].includes(testKeyOf(text)))
-      .map(({ text, path }) => warning(path, `there is no catalog, so "${text}" has no values`));
+  const ofRules = entries(rules).map(([index, rule]) => ({
+    when: valueAt(rule, ['when']) ?? null,
+    path: ['rules', index, 'when'],
+  }));
+  const conditions = [...ofRules, ...further].flatMap((one) => Array.from(conditionsOf(one.when, one.path)));
+  if (!isMap(catalog) || Object.keys(catalog).length === 0) {
+    if (isFaulty) return [];
+    const why = isMap(catalog) ? 'the catalog has no tests' : 'there is no catalog';
+    const empty = (key: string, path: Path, at: Fault['at']): Fault[] =>
+      ['id', null, ...looked].includes(testKeyOf(key))
+        ? []
+        : [warning(path, `${why}, so "${key}" has no values`, at)];
+    return [
+      ...conditions.flatMap(({ key, path }) => empty(key, path, 'key')),
+      ...digestFields.flatMap(({ text, path }) => empty(text, path, 'value')),
+    ];
+  }
   const tests = Object.values(catalog).filter(isMap);
   const keys = [...new Set([...testKeys, ...tests.flatMap(Object.keys), ...looked])];
   const unknownKey = (key: string, path: Path, at: Fault['at']): Fault[] => {
@@ -104,23 +118,17 @@ export function checkCatalogUse(
     // As a table writes a column in which one cell is no number.
     return first && { ...first, takesAll: texts.some(({ text }) => isNumber(text)) };
   });
-  const ofRules = entries(rules).map(([index, rule]) => ({
-    when: valueAt(rule, ['when']) ?? null,
-    path: ['rules', index, 'when'],
-  }));
-  const ofConditions = [...ofRules, ...further].flatMap((one) =>
-    [...conditionsOf(one.when, one.path)].flatMap(({ key, value, path }) => {
-      const unknown = unknownKey(key, path, 'key');
-      if (unknown.length > 0) return unknown;
-      const unlisted = named(value, path).flatMap((given) => {
-        const why = whyNoTest({ key, value: given.value, isPart: false });
-        return why === null ? [] : [warning(given.path, why)];
-      });
-      const name = testKeyOf(key);
-      if (name === null || name === 'id' || looked.includes(name)) return unlisted;
-      return unlisted.concat(notNumbers(name, value, path, textsOf(name)));
-    }),
-  );
+  const ofConditions = conditions.flatMap(({ key, value, path }) => {
+    const unknown = unknownKey(key, path, 'key');
+    if (unknown.length > 0) return unknown;
+    const unlisted = named(value, path).flatMap((given) => {
+      const why = whyNoTest({ key, value: given.value, isPart: false });
+      return why === null ? [] : [warning(given.path, why)];
+    });
+    const name = testKeyOf(key);
+    if (name === null || name === 'id' || looked.includes(name)) return unlisted;
+    return unlisted.concat(notNumbers(name, value, path, textsOf(name)));
+  });
   return [...ofConditions, ...digestFields.flatMap(({ text, path }) => unknownKey(text, path, 'value'))];
 }
 

@@ -238,7 +238,11 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
       sinkOf(one).flatMap((name) => unknownSink(name, [...one.path, 'sink'], sinkNames!)),
     ),
     ...oddValues(value, values),
-    ...checkCatalogUse(source, whensOfPolicies(config)),
+    ...checkCatalogUse(
+      source,
+      whensOfPolicies(config),
+      faults.some(({ path }) => path[0] === 'catalog'),
+    ),
     ...checkAlertSinks(source, sinks),
     ...checkBareNotices(source, sinks),
     ...checkDigestRetention(source, settings),

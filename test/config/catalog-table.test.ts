@@ -43,6 +43,22 @@ test('a table is a catalog: texts as written, and numbers where a column has onl
   expect([...files.keys()]).toEqual(['tests.csv']);
 });
 
+test.each(['test,name', 'test;name\r\n', 'name,test\n\n'])(
+  'a table without a test is warned of: %j',
+  (table) => {
+    const { plan, warnings } = withTable(table);
+    expect(plan.testIds).toEqual([]);
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        file: 'tests.csv',
+        line: 1,
+        column: table.indexOf('test') + 1,
+        message: 'the table has no tests: nothing stands below this',
+      }),
+    ]);
+  },
+);
+
 test('lists name a test as its cell does', () => {
   for (const name of ['${HOME}', 'a $${x} b $ {'])
     expect(catalogName(withTable(`test,name\n1,${name}\n`).planSource, 1)).toBe(name);
@@ -133,6 +149,19 @@ test('of what follows from a mistake in a table, nothing is told before it', () 
   expect(of('test,team\n1,core\nx,web\n')).toEqual([
     'tests.csv:3:1 expected a test id: a whole number, got "x"',
     unknown,
+  ]);
+});
+
+test('of a table without tests, nothing is told of the conditions by them', () => {
+  const rules =
+    'rules: [ { name: all, when: { test.team: { not: core } }, then: [ { sink: page, text: hi } ] } ]';
+  const { warnings } = withTable('test,team\n', rules);
+  const bad = failure(() => withTable('id,team\n1,core\n', rules));
+  const missing = failure(() => load(`catalog: { file: tests.csv }\n${rules}`));
+  expect([warnings, bad.problems, missing.problems].map((all) => all.map(({ message }) => message))).toEqual([
+    [expect.stringContaining('has no tests')],
+    [expect.stringContaining('expected a column')],
+    [expect.stringContaining('cannot be read')],
   ]);
 });
 

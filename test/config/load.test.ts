@@ -293,6 +293,14 @@ describe('what parts of a config say of each other', () => {
       '2:29 no entry of the catalog has "taem"; did you mean "team"?',
     ],
     [
+      'rules: [ { name: a, when: { test.team: { not: A } }, then: [ { sink: page, text: x } ] } ]',
+      '1:29 there is no catalog, so "test.team" has no values',
+    ],
+    [
+      'catalog: {}\nrules: [ { name: a, when: { test.team: { not: A } }, then: [ { sink: page, text: x } ] } ]',
+      '2:29 the catalog has no tests, so "test.team" has no values',
+    ],
+    [
       'hours: { office: { timezone: Europe/Zagreb, from: "08:00", to: "18:00" } }',
       '1:10 no action uses the hours "office"',
     ],
