@@ -73,7 +73,10 @@ export function testLookup({
   return (testId) => known.get(testId) ?? { ...empty, id: testId };
 }
 
-/** Warns of conditions that never hold, and of digest fields without effect, as the catalog has no such test or key. `further`: conditions besides those of rules; `isFaulty`: something else is told of the catalog, from which follows that it is empty. */
+/**
+ * Warns of conditions that never hold, and of digest fields without effect, as the catalog has no such test or key. `further`:
+ * conditions besides those of rules. `isFaulty`: something else is told of the catalog, from which follows that it is empty.
+ */
 export function checkCatalogUse(
   source: PlanSource,
   further: readonly { readonly when: Json; readonly path: Path }[],

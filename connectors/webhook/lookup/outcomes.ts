@@ -25,10 +25,10 @@ interface Terms extends Wanted {
 export const mostAnswerBytes = 256 * 1024;
 
 /**
- * The outcome of a call. `delivered`: its receipt has the status, the facts, in `found` the names of the fields that were there,
- * and in `lacks` of those that were not, or not of their type; a note says which were not of their type. `retry` with `progress`: something is not there
- * yet; the progress has the facts so far, which count if no better ones come. `rejected`: asking again would not help.
- * No outcome quotes the body, and none is `unknown`, as asking changes nothing.
+ * The outcome of a call. `delivered`: its receipt has the status, the facts, in `found` the names of the fields that were
+ * there, and in `lacks` of those that were not, or not of their type; a note says which were not of their type. `retry` with
+ * `progress`: something is not there yet; the progress has the facts so far, which count if no better ones come. `rejected`:
+ * asking again would not help. No outcome quotes the body, and none is `unknown`, as asking changes nothing.
  */
 export function outcomeOf(result: Exchange, terms: Terms): Outcome {
   if ('answer' in result) return outcomeOfAnswer(result.answer, terms);
