@@ -58,10 +58,14 @@ interface AlertKeys {
   readonly after: z.ZodType<number, string | undefined>;
 }
 
+/** The words for actions that stand where the alert should, as in `dead: [{ sink: mail }]`; none for other faults. */
+const thenMissing = ({ input }: { readonly input?: unknown }) =>
+  Array.isArray(input) ? 'expected a map (write { then: […] }, with this list in it)' : undefined;
+
 /** `then`: the schema of an alert's actions. */
 export function alertsSchema(then: z.ZodType) {
   const ofKind = ({ after, description }: AlertKeys) =>
-    z.strictObject({ after, then }).optional().describe(description);
+    z.strictObject({ after, then }, { error: thenMissing }).optional().describe(description);
   type Shape = { readonly [kind in AlertKind]: ReturnType<typeof ofKind> };
   return z.strictObject(Object.fromEntries(alertKinds.map((kind) => [kind, ofKind(alerts[kind])])) as Shape);
 }

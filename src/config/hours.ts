@@ -135,7 +135,15 @@ export const hoursSchema = z
 export function readHours(raw: Json | undefined, usual: string, reading: Reading): Map<string, Hours | null> {
   const found = new Map<string, Hours | null>();
   const expected = 'expected a map from names to opening hours';
-  for (const { name, written, path } of namedIn('hours', raw, expected, reading.report)) {
+  const nameless = { key: 'from', one: 'opening hours', name: 'a name of yours, such as office' };
+  for (const { name, written, path } of namedIn(
+    'hours',
+    raw,
+    expected,
+    reading.report,
+    z.string(),
+    nameless,
+  )) {
     const read = validate({ schema: hoursSchema, raw: written, path }, reading);
     const hours = read && {
       name,

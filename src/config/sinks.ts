@@ -89,12 +89,8 @@ interface SinkReading extends Reading {
 export function readSinks(raw: Json | undefined, reading: SinkReading): Map<string, SinkConfig> {
   const sinks = new Map<string, SinkConfig>();
   const expected = 'expected a map from names to sinks';
-  if (isMap(raw) && typeof raw['connector'] === 'string') {
-    const message = 'this is of a sink: indent it, and the keys beside it, below the name of the sink';
-    reading.report(error(['sinks', 'connector'], message, 'key'));
-    return sinks;
-  }
-  for (const { name, written, path } of namedIn('sinks', raw, expected, reading.report, sinkName)) {
+  const nameless = { key: 'connector', one: 'a sink', name: 'the name of the sink' };
+  for (const { name, written, path } of namedIn('sinks', raw, expected, reading.report, sinkName, nameless)) {
     const connector = connectorOfSink(written, reading);
     const sink = connector
       ? readSink(name, connector, written, reading)

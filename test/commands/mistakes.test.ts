@@ -420,6 +420,9 @@ const mistakes = {
   'a sink in place of its action': `rules:\n  - name: a\n    when: {}\n    then: [slack]\n  - name: b\n    when: {}\n    then: slack\n  - name: c\n    when: {}\n    then:\n      - slack: '#hiring'\n`,
   'the keys of a sink on the level of its name':
     "sinks:\n  slack:\n  connector: slack\n  token: '${SLACK}'\nrules: [{ name: a, when: {}, then: [{ sink: slack, channel: '#a' }] }]\n",
+  'opening hours without a name': `hours: { from: '08:00', to: '18:00' }\n${posts('text: t')}`,
+  'a look-up without a name': `lookups:\n  url: 'https://a.example/{{ event.candidateId }}'\n  fields: { name: { at: /name } }\n${posts('text: t')}`,
+  'the actions of an alert in the place of the alert': `alerts: { dead: [{ sink: mail, to: a@example.com }] }\n${posts('text: t')}`,
   'the sender of a mail in its action': rule('{}', '{ sink: mail, to: a@example.com, from: b@example.com }'),
   'operators of other languages in a condition': posting(
     `        channel: '#a'\n        text: "{% if event.status in ['Completed', 'Canceled'] %}a{% endif %}{% if event.status is 'Completed' %}b{% endif %}{% if test.name is defined %}c{% endif %}{% if test.name startswith 'B' %}d{% endif %}{% if event.status eq 'Completed' %}e{% endif %}"\n`,
@@ -437,6 +440,10 @@ const mistakes = {
   'a mailbox at gmial.com': mail('dana@gmial.com'),
   'half a domain': mail('hiring@exmaple'),
   "a domain that differs from the file's other ones": mail('hiring@exmaple.com'),
+  'a domain with letters beyond English': mail("'hr@müller-bau.de, jobs@kovač.hr, hr@müllerbau'"),
+  "a domain with such letters that differs from the file's other ones": mail(
+    "'a@müller.de, b@müller.de, c@müler.de'",
+  ),
   'a value that no test has': rule("{ test.name: 'Backend Engineer' }"),
   'a value that no test has, as an exception': rule('{ test.name: { not: [Desing] } }'),
   'a number where the catalog has text': `catalog:\n  7: { name: A, level: '3' }\n${rule('{ test.level: { not: [3] } }')}`,

@@ -14,8 +14,9 @@ const mostCompared = 200;
 const usedMore = (places: ReadonlyMap<string, readonly unknown[]>, name: string): string[] =>
   [...places.keys()].filter((other) => places.get(other)!.length > places.get(name)!.length);
 
-/** A mail address. One with a comma for a dot is not matched: another message says so. */
-const address = /(?<![\w.+-])[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})(?![\w.-]|,[\w-])/g;
+/** A mail address, perhaps with letters beyond English. One with a comma for a dot is not matched: another message says so. */
+const address =
+  /(?<![\p{L}\p{M}\w.+-])[\p{L}\p{M}\w.+-]{1,64}@([\p{L}\p{M}\w-]{1,63}(?:\.[\p{L}\p{M}\w-]{1,63}){0,9})(?![\p{L}\p{M}\w.-]|,[\p{L}\p{M}\w-])/gu;
 const addressKeys = new Set(['to', 'cc', 'bcc', 'replyTo', 'from', 'owner', 'channel']);
 const providers = [
   'gmail.com',

@@ -51,12 +51,21 @@ export const lookupPlanShape = {
 
 const lookupPlan = z.strictObject(lookupPlanShape);
 
+export const namelessLookup = { key: 'url', one: 'a look-up', name: 'the name of the look-up' };
+
 /** Compiles the look-ups. The result must not be used if a fault was reported. */
 export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
   const lookups = new Map<string, Lookup>();
   const names = isMap(raw) ? Object.keys(raw) : [];
   const expected = 'expected a map from names to look-ups';
-  for (const { name, written, path } of namedIn('lookups', raw, expected, reading.report, lookupName)) {
+  for (const { name, written, path } of namedIn(
+    'lookups',
+    raw,
+    expected,
+    reading.report,
+    lookupName,
+    namelessLookup,
+  )) {
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
     // The fields of a look-up with faults stay known, so that rules that use them are not reported, too.
     const fieldsOf = () => fieldsMeant(valueAt(written, ['fields']));
