@@ -20,6 +20,7 @@ export interface Cluster {
 
 /** How long the standby that loses commits lacks them. */
 const behindMs = 300;
+const promote = 'select pg_promote(wait => false) where pg_is_in_recovery()';
 /** Of the connections that commit a claim. */
 const shareCut = 0.3;
 
@@ -67,13 +68,18 @@ async function withStandby(synchronous: boolean, random: () => number): Promise<
     losesCommits: !synchronous,
     forgottenUntil: () => (synchronous ? 0 : promotedAt),
     async fail() {
-      if (promotedAt > 0) return crash(standby);
+      if (promotedAt > 0) {
+        await crash(standby);
+        // One that crashes before it was promoted comes back as a standby.
+        await sql(standby.url(), promote);
+        return;
+      }
       if (!synchronous) await standby.crash();
       await sleep(behindMs);
       await primary.crash();
       if (!synchronous) await standby.start();
       promotedAt = Date.now();
-      await sql(standby.url(), 'select pg_promote(wait => false)');
+      await sql(standby.url(), promote);
     },
     calm() {
       for (const proxy of proxies) proxy.breakAfter = () => false;
