@@ -13,6 +13,7 @@ export type NeedKind =
   | 'served'
   | 'unwritable'
   | 'unsent'
+  | 'rescued'
   | 'refused'
   | 'broken'
   | 'config'
@@ -49,7 +50,7 @@ export const needOf = {
 
 /** What needs a person, for commands, pages and the weekly summary alike. `wording`: the language of the sentences. Pure. */
 export function needsOf(status: Status, wording = english): Need[] {
-  const { replicas, sinks, lookups, unwritable, unsent, refused, failing } = status;
+  const { replicas, sinks, lookups, unwritable, unsent, rescued, refused, failing } = status;
   const configs = replicas.map(({ config }) => config);
   const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
   const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
@@ -76,6 +77,12 @@ export function needsOf(status: Status, wording = english): Need[] {
       kind: 'unsent',
       words: 'what waits cannot be sent',
       sentence: wording.say('needUnsent', { why: unsent.replace(/\.$/, '') }),
+      command: 'status',
+    },
+    rescued !== null && {
+      kind: 'rescued',
+      words: 'the store was replaced while it was in use',
+      sentence: wording.say('needRescued', { file: rescued }),
       command: 'status',
     },
     ...refusals(refused, wording).map(({ words, what }) => ({

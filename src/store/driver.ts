@@ -77,6 +77,8 @@ export interface Driver {
   readonly now: () => Promise<number>;
   /** The size of the store on its disk. */
   bytes(): Promise<number>;
+  /** The file with all that the store had when it was replaced in use; null if there is none. */
+  readonly rescued: () => string | null;
   /** Rejects with NoRoom if the disk is known to be full. */
   seeRoom(): Promise<void>;
   /** For how long the oldest transaction in the database has been open (ms); null for SQLite. */

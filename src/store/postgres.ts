@@ -73,6 +73,7 @@ export async function postgresDriver(url: string, options: PostgresOptions = {})
     traces: async () => null,
     tidy: async () => {},
     seeRoom: async () => {},
+    rescued: () => null,
     bytes: async () => (await read(() => get(tableBytes)))?.bytes ?? 0,
     async close() {
       await Promise.all([received.close(), others.close()]);

@@ -19,7 +19,7 @@ import {
 } from './sqlite/files.ts';
 import { refuseTorn } from './sqlite/integrity.ts';
 import { migrate, refuseForeign } from './sqlite/migrate.ts';
-import { refuseBesideRescued } from './sqlite/rescue.ts';
+import { refuseBesideRescued, rescuedBeside } from './sqlite/rescue.ts';
 import { countIn } from './sqlite/traces.ts';
 import { ServingLock } from './sqlite/serving-lock.ts';
 import type { SyncFile } from './sqlite/wal.ts';
@@ -172,6 +172,7 @@ export async function sqliteDriver(path: string, options: SqliteOptions): Promis
     oldestTransactionMs: async () => null,
     // Asks the system, as small writes find room in a WAL that is written over, also on a full disk.
     seeRoom: () => seeRoom(file),
+    rescued: () => rescuedBeside(file),
     bytes: async () => bytesOf(file) + bytesOf(`${file}-wal`),
     async close() {
       clearInterval(guard);

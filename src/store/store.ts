@@ -351,6 +351,8 @@ export function storeOn(driver: Driver) {
     }),
 
     now: driver.now,
+    /** See Driver. */
+    rescued: driver.rescued,
     traces: driver.traces,
     async close() {
       const home = settledIn;

@@ -203,6 +203,7 @@ export const de = {
   needServed: 'Kein Connector bedient den Speicher',
   needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
   needUnsent: 'Was wartet, kann nicht gesendet werden: {why}',
+  needRescued: 'Der Speicher ist im Betrieb ersetzt worden; was er hatte, steht in {file}',
   needConfig: 'Die geänderte Konfiguration ist abgelehnt',
   needBroken: 'Die geltende Konfiguration verletzt eine Policy',
   needSecrets: 'Die geänderten Zugangsdaten von {sinks} funktionieren nicht',

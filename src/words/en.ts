@@ -209,6 +209,7 @@ export const en = {
   needServed: 'No connector serves the store',
   needUnwritable: 'The store cannot be written: {why}',
   needUnsent: 'What waits cannot be sent: {why}',
+  needRescued: 'The store was replaced while it was in use, and what it had is in {file}',
   needConfig: 'The changed config is refused',
   needBroken: 'The config in force breaks a policy',
   needSecrets: 'The changed secrets of {sinks} do not work',

@@ -227,6 +227,7 @@ export const hr = {
   needServed: 'Nijedan konektor ne poslužuje spremište',
   needUnwritable: 'U spremište se ne može pisati: {why}',
   needUnsent: 'Ono što čeka ne može se poslati: {why}',
+  needRescued: 'Spremište je zamijenjeno dok se koristilo; ono što je imalo nalazi se u {file}',
   needConfig: 'Promijenjena konfiguracija je odbijena',
   needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
   needSecrets: 'Promijenjeni pristupni podaci za {sinks} ne rade',

@@ -203,6 +203,7 @@ export const nl = {
   needServed: 'Geen connector bedient de opslag',
   needUnwritable: 'Er kan niet naar de opslag worden geschreven: {why}',
   needUnsent: 'Wat wacht, kan niet worden verstuurd: {why}',
+  needRescued: 'De opslag is tijdens het gebruik vervangen; wat erin stond, staat in {file}',
   needConfig: 'De gewijzigde configuratie is geweigerd',
   needBroken: 'De geldende configuratie schendt een policy',
   needSecrets: 'De gewijzigde inloggegevens van {sinks} werken niet',

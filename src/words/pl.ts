@@ -281,6 +281,7 @@ export const pl = {
   needServed: 'Żaden konektor nie obsługuje magazynu danych',
   needUnwritable: 'Nie można zapisać danych: {why}',
   needUnsent: 'Nie można wysłać tego, co czeka: {why}',
+  needRescued: 'Magazyn danych został podmieniony w trakcie pracy; jego zawartość jest w {file}',
   needConfig: 'Zmieniona konfiguracja jest odrzucona',
   needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
   needSecrets: 'Zmienione dane dostępowe dla {sinks} nie działają',

@@ -200,6 +200,7 @@ export const pt = {
   needServed: 'Nenhum conector atende o armazenamento',
   needUnwritable: 'Não é possível gravar no armazenamento: {why}',
   needUnsent: 'Não é possível enviar o que está em espera: {why}',
+  needRescued: 'O armazenamento foi substituído enquanto estava em uso; o que tinha está em {file}',
   needConfig: 'A configuração alterada está recusada',
   needBroken: 'A configuração em vigor viola uma política',
   needSecrets: 'As credenciais alteradas de {sinks} não funcionam',

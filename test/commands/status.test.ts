@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { needsOf } from '../../src/ops/needs.ts';
@@ -675,6 +676,29 @@ describe('status', () => {
     });
     expect(await json()).toMatchObject({ needsPerson: false, refused: [] });
     expect((await command('events', '--audit')).out).toMatch(/ignore, by .* from a command on .*: a test\n/);
+  });
+
+  test('a store that was put in place of one in use needs a person, as long as the file of that one lies beside it', async () => {
+    const { folder, command, app, done } = await telling();
+    const { eventId } = await post(app, { candidateId: 'ana' });
+    await done();
+    const rescued = join(folder, 'connector.db.rescued-20261128T101500Z');
+    expect(await command('backup', rescued)).toMatchObject({ code: 0 });
+    expect(await command('status')).toMatchObject({
+      code: 4,
+      out: expect.stringMatching(
+        new RegExp(
+          `^A person is needed: the store was replaced while it was in use\\.\n[^]*alone\n.* events --store sqlite:${RegExp.escape(rescued)}\` lists it\\. `,
+        ),
+      ),
+    });
+    expect(JSON.parse((await command('status', '--json')).out)).toMatchObject({ storeRescued: rescued });
+    const page = await (await fetch(app.adminUrl)).text();
+    expect(page).toMatch(/The store was replaced while it was in use[^]*rescued-20261128T101500Z/);
+    const listed = await run(['events', '--store', `sqlite:${rescued}`, '--json']);
+    expect(jsonLines(listed)).toMatchObject([{ id: eventId }]);
+    await rm(rescued);
+    expect(await command('status')).toMatchObject({ code: 0 });
   });
 
   test('of several replicas names those that run another config, and says what one has refused', async () => {

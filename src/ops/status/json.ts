@@ -30,6 +30,7 @@ export function statusJson(status: Status) {
       rejectedThisWeek: status.rejectedThisWeek,
     },
     storeProblem: status.unwritable ?? status.unsent,
+    storeRescued: status.rescued,
     storeMovedAt: iso(status.movedAt),
     notServed: status.absences.map(({ from, to }) => ({ from: iso(from), to: iso(to) })),
     refused: refusedJson(status.refused),

@@ -30,7 +30,7 @@ export type Status = Awaited<ReturnType<typeof readStatus>>;
 /** The sources of a status: the store, and what the process that asks has in memory. */
 export interface StatusParts {
   readonly reads: Reads;
-  readonly store: Pick<Store, 'probe' | 'now'>;
+  readonly store: Pick<Store, 'probe' | 'now' | 'rescued'>;
   /** Refused events that are not in the store yet. */
   readonly refused: { readonly unwritten: readonly RefusedEvents[] };
   /** Of the replica that this process is: its sign of life is not in the store where that cannot be written. */
@@ -83,6 +83,8 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     unwritable,
     /** Why what waits cannot be sent, though events are stored; null if it can. */
     unsent: unwritable === null ? (replicas.find(({ unsent }) => unsent)?.unsent ?? null) : null,
+    /** The file with what the store had before it was replaced in use, until a person takes it away; null if there is none. */
+    rescued: parts.store.rescued(),
     /** Events that were refused, until a person puts that away. */
     refused,
     /** The replicas that serve the store, those with a refused config first. */

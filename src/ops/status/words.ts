@@ -1,5 +1,6 @@
 import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
+import { shellWord } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
 import type { EmptyLookup } from './empty-lookups.ts';
 import type { Status } from './status.ts';
@@ -52,6 +53,13 @@ export function emptyLookupWords({ lookup, calls, fields, detail, didFind }: Emp
     wrong: fields === null ? 'the url' : 'the API has changed, or an `at` or a `type`',
   };
 }
+
+/** What may be only in the file that was saved when the store was replaced, and what to do with it, with the command that lists it. */
+export const rescuedWords = (file: string) => ({
+  what: `what was accepted shortly before that may be in ${file} alone`,
+  list: `events --store ${shellWord(`sqlite:${file}`)}`,
+  then: 'To go on with that file, stop the connector and put it in place of the store; else move it to another folder.',
+});
 
 /** The command that asks again about those of whom nothing was found. */
 export const askAgain = 'lookup --absent --since 24h --wait';

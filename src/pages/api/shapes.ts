@@ -165,6 +165,10 @@ export const status = z.object({
     .string()
     .nullable()
     .describe('Why the store cannot be written, or what waits cannot be sent.'),
+  storeRescued: z
+    .string()
+    .nullable()
+    .describe('The file with what the store had before it was replaced in use.'),
   storeMovedAt: time
     .nullable()
     .describe('When PostgreSQL was last promoted, restored or moved, in the last week: see `status`.'),

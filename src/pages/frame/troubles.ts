@@ -23,6 +23,7 @@ import {
   differWords,
   emptyLookupWords,
   rejectedWords,
+  rescuedWords,
   whyDiffer,
 } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
@@ -72,6 +73,15 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
       </div>
     </li>`,
   ],
+  rescued: ({ rescued }) => {
+    const { what, list, then } = rescuedWords(rescued!);
+    return [
+      html`<li>
+        <b>The store was replaced while it was in use</b>: ${printable(what)}
+        <div class="small muted">${commandLine(`${program} ${list}`)} lists it. ${then}</div>
+      </li>`,
+    ];
+  },
   served: () => [html`<li><b>No connector has said for a while that it serves the store</b></li>`],
   // On that page, refused events have cards of their own.
   refused: ({ refused }, asked, isHere) =>

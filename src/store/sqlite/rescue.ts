@@ -26,19 +26,22 @@ export function rescue(db: Database, path: string): string {
   return file;
 }
 
-/** Refuses to create a store beside a rescued one, as an empty store would hide that. Throws StoreUnavailable. */
-export function refuseBesideRescued(path: string): void {
-  if (foundAt(path) !== undefined) return;
+/** The newest file beside a store's path with what one before had; null if there is none, or the folder cannot be listed. */
+export function rescuedBeside(path: string): string | null {
   const [folder, begin] = [dirname(path), basename(rescuedAs(path))];
   let names: readonly string[] = [];
-  // The folder may be missing, or may not be listed.
   tryTo(() => (names = readdirSync(folder)));
   const newest = names
     .filter((name) => name.startsWith(begin))
     .toSorted()
     .at(-1);
-  if (newest === undefined) return;
-  const rescued = join(folder, newest);
+  return newest === undefined ? null : join(folder, newest);
+}
+
+/** Refuses to create a store beside a rescued one, as an empty store would hide that. Throws StoreUnavailable. */
+export function refuseBesideRescued(path: string): void {
+  const rescued = foundAt(path) === undefined ? rescuedBeside(path) : null;
+  if (rescued === null) return;
   throw new StoreUnavailable(
     `There is no store at ${path}, and all that the one before had is in ${rescued}. Rename that to ${path}, or move it to another folder to begin with an empty store.`,
   );

@@ -1,7 +1,7 @@
 import { refusedAt } from '../../../ops/needs.ts';
 import { reconcileCommand } from '../../../ops/refusals.ts';
 import type { Status } from '../../../ops/status/status.ts';
-import { configsDiffer, differWords, gapsIn, whyDiffer } from '../../../ops/status/words.ts';
+import { configsDiffer, differWords, gapsIn, rescuedWords, whyDiffer } from '../../../ops/status/words.ts';
 import type { ReplicaState } from '../../../store/store.ts';
 import { checkOf, program } from '../../../support/invocation.ts';
 import { count, printable } from '../../../support/text.ts';
@@ -9,12 +9,15 @@ import { type Io, paint, when } from '../../output.ts';
 
 /** Says why the store cannot be written or what waits cannot be sent, and what to do; a connector that does not run has to be started. */
 export function storeLines(status: Status, io: Io): string[] {
-  const { unwritable, unsent, replicas } = status;
+  const { unwritable, unsent, rescued, replicas } = status;
   if (unwritable === null) {
-    const gaps = gapsIn(status).map(({ what, after }) => {
-      const words = what.map((part) => (typeof part === 'string' ? part : when(part, io))).join('');
-      return `${words}: ${after}: ${reconcileCommand()}`;
-    });
+    const gaps = [
+      ...rescuedLines(rescued),
+      ...gapsIn(status).map(({ what, after }) => {
+        const words = what.map((part) => (typeof part === 'string' ? part : when(part, io))).join('');
+        return `${words}: ${after}: ${reconcileCommand()}`;
+      }),
+    ];
     if (unsent === null) return gaps;
     const then = 'events are stored meanwhile; once that is put right, all is sent without a restart';
     return [`what waits cannot be sent: ${printable(unsent)}`, `  ${then}`, ...gaps];
@@ -24,6 +27,15 @@ export function storeLines(status: Status, io: Io): string[] {
       ? 'events are refused meanwhile; once it can be written, all goes on without a restart'
       : 'put that right, on a full disk by making room; then start the connector, but for one that runs: it goes on by itself';
   return [printable(unwritable), `  ${then}`];
+}
+
+function rescuedLines(file: string | null): string[] {
+  if (file === null) return [];
+  const { what, list, then } = rescuedWords(file);
+  return [
+    printable(`the store was replaced while it was in use: ${what}`),
+    printable(`  \`${program} ${list}\` lists it. ${then}`),
+  ];
 }
 
 export function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): string[] {
