@@ -7,9 +7,10 @@ import { type Path, strings, textAt, valueAt } from '../support/json.ts';
 import { didYouMean, firstListed, memo, partAlike } from '../support/text.ts';
 import type { KnownValues } from '../templates/slips.ts';
 import { entries, type PlanSource, ruleActions } from './plan-source.ts';
+import { namedIn } from './text/named.ts';
 import { type Fault, warning } from './text/problems.ts';
 import { hasReference } from './text/references.ts';
-import { namedIn, type Reading, validate } from './text/validate.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 export const testIdKey = z
   .string()
@@ -44,8 +45,12 @@ export const catalogEntry = z
 export function readCatalog(raw: Json | undefined, lookups: LookupFields, reading: Reading) {
   const tests = new Map<string, JsonMap>();
   const table = typeof raw === 'string' && !raw.includes('${') ? `: write { file: ${raw} } for a table` : '';
-  const expected = `expected a map from test ids to what they mean${table}`;
-  for (const { name: id, written, path } of namedIn('catalog', raw, expected, reading.report, testIdKey)) {
+  const catalog = {
+    section: 'catalog',
+    is: `a map from test ids to what they mean${table}`,
+    names: testIdKey,
+  };
+  for (const { name: id, written, path } of namedIn(raw, catalog, reading.report)) {
     const entry = validate({ schema: catalogEntry, raw: written, path }, reading);
     if (entry) tests.set(id, entry as JsonMap);
   }

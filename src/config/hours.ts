@@ -8,9 +8,10 @@ import { orList } from '../support/text.ts';
 import { timeZoneOf } from '../templates/dates.ts';
 import { type PlanSource, ruleActions } from './plan-source.ts';
 import type { Settings } from './settings.ts';
+import { namedIn, type NamedSection } from './text/named.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { duration, durationMeant, durationText, parseDuration, writeInstead } from './text/units.ts';
-import { namedIn, type Reading, validate } from './text/validate.ts';
+import { type Reading, validate } from './text/validate.ts';
 
 const timeExpected = 'expected a time of day such as "08:00"';
 
@@ -131,19 +132,16 @@ export const hoursSchema = z
     error: 'it closes when it opens; for the whole day, write from "00:00" to "24:00"',
   });
 
+const hoursSection: NamedSection = {
+  section: 'hours',
+  is: 'a map from names to opening hours',
+  nameless: { key: 'from', one: 'opening hours', name: 'a name of yours, such as office' },
+};
+
 /** Opening hours by name; null for those with faults. `usual`: the config's time zone. */
 export function readHours(raw: Json | undefined, usual: string, reading: Reading): Map<string, Hours | null> {
   const found = new Map<string, Hours | null>();
-  const expected = 'expected a map from names to opening hours';
-  const nameless = { key: 'from', one: 'opening hours', name: 'a name of yours, such as office' };
-  for (const { name, written, path } of namedIn(
-    'hours',
-    raw,
-    expected,
-    reading.report,
-    z.string(),
-    nameless,
-  )) {
+  for (const { name, written, path } of namedIn(raw, hoursSection, reading.report)) {
     const read = validate({ schema: hoursSchema, raw: written, path }, reading);
     const hours = read && {
       name,

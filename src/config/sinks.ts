@@ -4,10 +4,11 @@ import { isMap, type Json, type JsonMap } from '../model.ts';
 import { type Path, valueAt } from '../support/json.ts';
 import { didYouMeanOneOf, orList } from '../support/text.ts';
 import type { Settings } from './settings.ts';
+import { namedIn, type NamedSection } from './text/named.ts';
 import { error, type Fault, warning } from './text/problems.ts';
 import { interpolate, interpolateText } from './text/references.ts';
 import { duration, durationText, rate } from './text/units.ts';
-import { namedIn, type Reading, validate, withoutOwnKeys } from './text/validate.ts';
+import { type Reading, validate, withoutOwnKeys } from './text/validate.ts';
 
 const retrySchema = z
   .strictObject({
@@ -64,6 +65,13 @@ export const sinkName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, {
   error: 'expected a name of at most 64 letters, digits, "-", "_" and "."',
 });
 
+const sinksSection: NamedSection = {
+  section: 'sinks',
+  is: 'a map from names to sinks',
+  names: sinkName,
+  nameless: { key: 'connector', one: 'a sink', name: 'the name of the sink' },
+};
+
 type ReadSink = z.output<z.ZodObject<typeof commonSinkKeys>>;
 
 export interface SinkConfig extends Readonly<Pick<ReadSink, 'retry' | 'onUnknown'>> {
@@ -88,9 +96,7 @@ interface SinkReading extends Reading {
 /** Reads each sink by its connector's schema. Leaves out sinks with faults. */
 export function readSinks(raw: Json | undefined, reading: SinkReading): Map<string, SinkConfig> {
   const sinks = new Map<string, SinkConfig>();
-  const expected = 'expected a map from names to sinks';
-  const nameless = { key: 'connector', one: 'a sink', name: 'the name of the sink' };
-  for (const { name, written, path } of namedIn('sinks', raw, expected, reading.report, sinkName, nameless)) {
+  for (const { name, written, path } of namedIn(raw, sinksSection, reading.report)) {
     const connector = connectorOfSink(written, reading);
     const sink = connector
       ? readSink(name, connector, written, reading)

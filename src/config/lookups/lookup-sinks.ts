@@ -7,11 +7,12 @@ import { sampleEvent, type TemplateData, templateData } from '../../templates/da
 import { compileFields } from '../../templates/template.ts';
 import { bareReferences, templateFaults } from '../template-faults.ts';
 import { commonSinkKeys, type SinkConfig, toSink, delayFaults } from '../sinks.ts';
+import { isNameless } from '../text/named.ts';
 import { error, type Fault, warning } from '../text/problems.ts';
 import { interpolateTemplate, interpolateText } from '../text/references.ts';
 import { duration } from '../text/units.ts';
-import { isNameless, type Reading, validate } from '../text/validate.ts';
-import { lookupPlanShape, namelessLookup, needsOther, withoutFacts } from './lookups.ts';
+import { type Reading, validate } from '../text/validate.ts';
+import { lookupPlanShape, lookupsSection, needsOther, withoutFacts } from './lookups.ts';
 
 /** How a look-up is carried out by today's config: as deliveries to a sink of its own, `lookup:NAME`. */
 export interface LookupSink extends SinkConfig {
@@ -54,7 +55,7 @@ export function readLookupSinks(
   const connector = lookupConnector(reading.connectors.values());
   if (raw !== undefined && !connector)
     reading.report(error(['lookups'], 'this build has no look-ups', 'key'));
-  if (!connector || !isMap(raw) || isNameless(raw, namelessLookup)) return new Map();
+  if (!connector || !isMap(raw) || isNameless(raw, lookupsSection)) return new Map();
   const sinks = Object.entries(raw).flatMap(([name, written]): LookupSink[] => {
     const sink = readOne(name, written, connector, { testKeys, names: Object.keys(raw) }, reading);
     return sink ? [sink] : [];

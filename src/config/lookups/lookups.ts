@@ -8,9 +8,10 @@ import { whenSchema } from '../../rules/when.ts';
 import { valueAt } from '../../support/json.ts';
 import { didYouMeanOneOf } from '../../support/text.ts';
 import type { lookupPlanKeys } from '../plan-source.ts';
+import { namedIn, type NamedSection } from '../text/named.ts';
 import { error, warning } from '../text/problems.ts';
 import { duration } from '../text/units.ts';
-import { namedIn, type Reading, validate } from '../text/validate.ts';
+import { type Reading, validate } from '../text/validate.ts';
 
 /** The part of look-ups that a plan is compiled from: what they say about events, and how long these wait. */
 
@@ -51,21 +52,18 @@ export const lookupPlanShape = {
 
 const lookupPlan = z.strictObject(lookupPlanShape);
 
-export const namelessLookup = { key: 'url', one: 'a look-up', name: 'the name of the look-up' };
+export const lookupsSection: NamedSection = {
+  section: 'lookups',
+  is: 'a map from names to look-ups',
+  names: lookupName,
+  nameless: { key: 'url', one: 'a look-up', name: 'the name of the look-up' },
+};
 
 /** Compiles the look-ups. The result must not be used if a fault was reported. */
 export function readLookups(raw: Json | undefined, reading: Reading): Map<string, Lookup> {
   const lookups = new Map<string, Lookup>();
   const names = isMap(raw) ? Object.keys(raw) : [];
-  const expected = 'expected a map from names to look-ups';
-  for (const { name, written, path } of namedIn(
-    'lookups',
-    raw,
-    expected,
-    reading.report,
-    lookupName,
-    namelessLookup,
-  )) {
+  for (const { name, written, path } of namedIn(raw, lookupsSection, reading.report)) {
     const read = validate({ schema: lookupPlan, raw: written, path }, withoutFacts(reading, names));
     // The fields of a look-up with faults stay known, so that rules that use them are not reported, too.
     const fieldsOf = () => fieldsMeant(valueAt(written, ['fields']));

@@ -1,6 +1,6 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { isMap, type Json, type JsonMap } from '../../model.ts';
+import { isMap, type Json } from '../../model.ts';
 import { type Path, replaceAt, valueAt } from '../../support/json.ts';
 import { closest, didYouMean } from '../../support/text.ts';
 import { spaceMissing, unknownKey } from '../advice/keys.ts';
@@ -21,44 +21,6 @@ type Issue = z.core.$ZodIssue;
 export interface Reading {
   readonly resolve: Resolve;
   readonly report: Report;
-}
-
-/** By what an entry is known that stands where its name should: a key that every entry has, and what to call one. */
-interface Nameless {
-  readonly key: string;
-  readonly one: string;
-  readonly name: string;
-}
-
-/** Whether a section is an entry without its name. */
-export const isNameless = (raw: JsonMap, { key }: Nameless): boolean =>
-  Object.hasOwn(raw, key) && !isMap(raw[key]);
-
-/**
- * The entries of a top section that is a map, such as `sinks`, each with its path. Reports a section that is none, or that is an
- * entry without its name, and names that the schema `names` refuses.
- */
-export function* namedIn(
-  section: string,
-  raw: Json | undefined,
-  expected: string,
-  report: Report,
-  names: z.ZodType = z.string(),
-  nameless?: Nameless,
-): Generator<{ readonly name: string; readonly written: Json; readonly path: Path }> {
-  if (raw !== undefined && !isMap(raw)) report(error([section], expected));
-  if (nameless && isMap(raw) && isNameless(raw, nameless)) {
-    const { key, one, name } = nameless;
-    const message = `this is of ${one}: indent it, and the keys beside it, below ${name}`;
-    report(error([section, key], message, 'key'));
-    return;
-  }
-  for (const [name, written] of Object.entries(isMap(raw) ? raw : {})) {
-    const path = [section, name];
-    const { error: fault } = names.safeParse(name);
-    if (fault) report(error(path, `${fault.issues[0]?.message}, got "${name}"`, 'key'));
-    yield { name, written, path };
-  }
 }
 
 interface Section {
