@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -697,8 +697,39 @@ describe('status', () => {
     expect(page).toMatch(/The store was replaced while it was in use[^]*rescued-20261128T101500Z/);
     const listed = await run(['events', '--store', `sqlite:${rescued}`, '--json']);
     expect(jsonLines(listed)).toMatchObject([{ id: eventId }]);
+    await writeFile(`${rescued}.serving-by`, '');
+    expect(JSON.parse((await command('status', '--json')).out)).toMatchObject({ storeRescued: rescued });
     await rm(rescued);
     expect(await command('status')).toMatchObject({ code: 0 });
+  });
+
+  test('what is said of a store that was put in place of one in use loses nothing that either has', async () => {
+    const { folder, write, command, app, done } = await telling();
+    await post(app, { candidateId: 'before' });
+    await done();
+    const [path, rescued] = ['', '.rescued-20261128T101500Z'].map((end) =>
+      join(folder, `connector.db${end}`),
+    );
+    await command('backup', rescued!);
+    await post(app, { candidateId: 'since' });
+    await done();
+    const { out } = await command('status');
+    await app.stop();
+    const moved = join(folder, 'elsewhere', 'connector.db');
+    await mkdir(join(folder, 'elsewhere'));
+    await rename(path!, moved);
+    await rename(rescued!, path!);
+    const [, list = ''] = /`(events [^`]*)`/.exec(out) ?? [];
+    const { out: table } = await run(list.replace('MOVED', moved).split(' '));
+    const [, takeIn = ''] = /(reconcile [^`]*)`/.exec(out) ?? [];
+    const file = await write('moved.csv', table);
+    expect(await command(...takeIn.replace('moved.csv', file).split(' '), '--yes')).toMatchObject({
+      code: 0,
+    });
+    expect(jsonLines(await command('events', '--json'))).toMatchObject([
+      { candidateId: 'since' },
+      { candidateId: 'before' },
+    ]);
   });
 
   test('of several replicas names those that run another config, and says what one has refused', async () => {

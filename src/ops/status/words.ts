@@ -54,11 +54,14 @@ export function emptyLookupWords({ lookup, calls, fields, detail, didFind }: Emp
   };
 }
 
-/** What may be only in the file that was saved when the store was replaced, and what to do with it, with the command that lists it. */
+/** What is in only one of a store and the file that was saved when it was put in place of another, and how to lose none of it. */
 export const rescuedWords = (file: string) => ({
-  what: `what was accepted shortly before that may be in ${file} alone`,
+  what: `what was accepted shortly before that may be in ${file} alone, and what came since is in the store alone`,
   list: `events --store ${shellWord(`sqlite:${file}`)}`,
-  then: 'To go on with that file, stop the connector and put it in place of the store; else move it to another folder.',
+  then: 'To go on with that file, stop the connector, move the store to another folder and put the file in its place; else move the file there.',
+  rest: 'What only the moved one has is taken in from what `events --store sqlite:MOVED --csv` prints',
+  takeIn:
+    'reconcile moved.csv --candidate candidateId --test testId --status status --at receivedAt --accept',
 });
 
 /** The command that asks again about those of whom nothing was found. */

@@ -74,11 +74,14 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
     </li>`,
   ],
   rescued: ({ rescued }) => {
-    const { what, list, then } = rescuedWords(rescued!);
+    const { what, list, then, rest, takeIn } = rescuedWords(rescued!);
     return [
       html`<li>
         <b>The store was replaced while it was in use</b>: ${printable(what)}
-        <div class="small muted">${commandLine(`${program} ${list}`)} lists it. ${then}</div>
+        <div class="small muted">
+          ${commandLine(`${program} ${list}`)} lists it. ${then} ${rest.replaceAll('`', '')}:
+          ${commandLine(`${program} ${takeIn}`)}
+        </div>
       </li>`,
     ];
   },

@@ -309,7 +309,7 @@ export class Connection {
 
   #rescue(db: Database): string {
     const rescued = rescue(db, this.path);
-    return `All that the store had is in ${rescued}. To go on with that, stop the connector, remove ${this.path}-wal and ${this.path}-shm, rename it to ${this.path} and start.`;
+    return `All that the store had is in ${rescued}. To go on with that, stop the connector, move what is at ${this.path}, ${this.path}-wal and ${this.path}-shm to another folder, rename that file to ${this.path} and start.`;
   }
 
   #over(message: string): StoreUnavailable {

@@ -32,7 +32,7 @@ export function rescuedBeside(path: string): string | null {
   let names: readonly string[] = [];
   tryTo(() => (names = readdirSync(folder)));
   const newest = names
-    .filter((name) => name.startsWith(begin))
+    .filter((name) => name.startsWith(begin) && /^\d+T\d+Z$/.test(name.slice(begin.length)))
     .toSorted()
     .at(-1);
   return newest === undefined ? null : join(folder, newest);

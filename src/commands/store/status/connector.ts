@@ -31,10 +31,11 @@ export function storeLines(status: Status, io: Io): string[] {
 
 function rescuedLines(file: string | null): string[] {
   if (file === null) return [];
-  const { what, list, then } = rescuedWords(file);
+  const { what, list, then, rest, takeIn } = rescuedWords(file);
   return [
     printable(`the store was replaced while it was in use: ${what}`),
     printable(`  \`${program} ${list}\` lists it. ${then}`),
+    `  ${rest}: \`${program} ${takeIn}\``,
   ];
 }
 
