@@ -56,6 +56,15 @@ test('nobody is needed for what was never there of such events: of those who did
   expect((await command('status')).out).toMatch(/^A person is needed: .* finds no report any more\.\n/);
 });
 
+test('nobody is needed for what such events rarely have, where many of them come at once', async () => {
+  const { api, about, command } = await asking();
+  for (let each = 0; each < 10; each += 1) await about(`early-${each}`);
+  await about('began', 1234567, 'DidNotTake');
+  api.version = ({ reportUrl: _, ...rest }) => rest;
+  for (let each = 0; each < 5; each += 1) await about(`expired-${each}`, 1234567, 'DidNotTake');
+  expect(await command('status')).toMatchObject({ code: 0 });
+});
+
 test('nobody is needed for one candidate of whom something is not there, in however many tests', async () => {
   const { api, about, command } = await asking();
   const testIds = [1, 2, 3, 4, 5, 6];

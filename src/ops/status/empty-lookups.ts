@@ -78,7 +78,9 @@ function runOf(
 ): Pick<EmptyLookup, 'calls' | 'didFind'> | null {
   const telling = tellingOf(newestFirst, found);
   const lost = lengthOfRun(telling, found);
-  const earlier = telling.slice(lost);
+  // As where many who did not take a test are told at once, of whom few ever have a report.
+  const kinds = new Set(telling.slice(0, lost).map(kindOf));
+  const earlier = telling.slice(lost).filter((call) => kinds.has(kindOf(call)));
   const didFind =
     lost >= fewestCalls &&
     earlier.length >= fewestEarlier &&
@@ -87,6 +89,9 @@ function runOf(
   const calls = lengthOfRun(newestFirst, found);
   return calls >= (calls === newestFirst.length ? fewestCalls : manyCalls) ? { calls, didFind } : null;
 }
+
+/** What may tell whether something is found: the test and the status. */
+const kindOf = ({ testId, status }: SinkAttempt): string => `${testId} ${status}`;
 
 function lengthOfRun(newestFirst: readonly SinkAttempt[], found: (call: SinkAttempt) => boolean): number {
   const end = newestFirst.findIndex(found);
@@ -102,7 +107,6 @@ function tellingOf(
   newestFirst: readonly SinkAttempt[],
   found: (call: SinkAttempt) => boolean,
 ): SinkAttempt[] {
-  const kindOf = ({ testId, status }: SinkAttempt): string => `${testId} ${status}`;
   const kinds = new Set(newestFirst.filter(found).map(kindOf));
   const seen = new Set<string>();
   return newestFirst.filter((call) => {
