@@ -43,22 +43,6 @@ test('a table is a catalog: texts as written, and numbers where a column has onl
   expect([...files.keys()]).toEqual(['tests.csv']);
 });
 
-test.each(['test,name', 'test;name\r\n', 'name,test\n\n'])(
-  'a table without a test is warned of: %j',
-  (table) => {
-    const { plan, warnings } = withTable(table);
-    expect(plan.testIds).toEqual([]);
-    expect(warnings).toEqual([
-      expect.objectContaining({
-        file: 'tests.csv',
-        line: 1,
-        column: table.indexOf('test') + 1,
-        message: 'the table has no tests: nothing stands below this',
-      }),
-    ]);
-  },
-);
-
 test('lists name a test as its cell does', () => {
   for (const name of ['${HOME}', 'a $${x} b $ {'])
     expect(catalogName(withTable(`test,name\n1,${name}\n`).planSource, 1)).toBe(name);
@@ -128,6 +112,8 @@ test.for<[string, string]>([
     'there is a column "name" already\n  1 | test\tname\tname\n          \t    \t^',
   ],
   ['test,name\n1,"a\n', 'tests.csv:2:3: error: the quote that begins here does not end'],
+  ['test,name', 'tests.csv:1:1: error: the table has no tests: nothing stands below this'],
+  ['name;test\r\n\r\n', 'tests.csv:1:6: error: the table has no tests: nothing stands below this'],
 ])('a mistake in a table is told at its place: %j', ([table, message]) => {
   const error = failure(() => withTable(table));
   expect(error.message).toContain(message);
@@ -155,10 +141,10 @@ test('of what follows from a mistake in a table, nothing is told before it', () 
 test('of a table without tests, nothing is told of the conditions by them', () => {
   const rules =
     'rules: [ { name: all, when: { test.team: { not: core } }, then: [ { sink: page, text: hi } ] } ]';
-  const { warnings } = withTable('test,team\n', rules);
+  const empty = failure(() => withTable('test,team\n', rules));
   const bad = failure(() => withTable('id,team\n1,core\n', rules));
   const missing = failure(() => load(`catalog: { file: tests.csv }\n${rules}`));
-  expect([warnings, bad.problems, missing.problems].map((all) => all.map(({ message }) => message))).toEqual([
+  expect([empty, bad, missing].map(({ problems }) => problems.map(({ message }) => message))).toEqual([
     [expect.stringContaining('has no tests')],
     [expect.stringContaining('expected a column')],
     [expect.stringContaining('cannot be read')],

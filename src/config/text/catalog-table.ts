@@ -81,9 +81,8 @@ function readCatalogTable(text: string, file: string): { entries: JsonMap; fault
     report('error', header[0] ?? { line: 1, column: 1 }, words);
     return { entries: {}, faults: found };
   }
-  // Such as an export that found nothing: no rule by a test would apply any more.
-  if (rows.length === 0)
-    report('warning', header[idAt]!, 'the table has no tests: nothing stands below this');
+  // Such as an export that failed: a rule for all but one team would take everybody.
+  if (rows.length === 0) report('error', header[idAt]!, 'the table has no tests: nothing stands below this');
   const numeric = names.map((name, index) => !texts.has(name) && isNumeric(rows, index));
   const entries = new Map<string, JsonMap>();
   for (const row of rows) {
