@@ -31,7 +31,7 @@ export { html, type Html, safeUrl } from './support/html.ts';
 export { jsonMap, listAt, mapLeaves, textAt, whyNoJson } from './support/json.ts';
 export { putLast } from './support/lists.ts';
 export { masker } from './support/masker.ts';
-export { maskTexts, partsOfUrl, percentDecoded } from './support/secret.ts';
+export { type Mask, maskTexts, partsOfUrl, percentDecoded } from './support/secret.ts';
 export { firstListed, printable, printableLines, visible } from './support/text.ts';
 
 /**

@@ -8,7 +8,7 @@ import {
   statedDelayMs,
   tokenCheck,
 } from '../../src/connector.ts';
-import type { LiveCheck, PostForm, RefreshTokens, Secret } from '../../src/connector.ts';
+import type { LiveCheck, Mask, PostForm, RefreshTokens, Secret } from '../../src/connector.ts';
 import type { Json } from '../../src/model.ts';
 import type { Outcome, Retry } from '../../src/model/outcomes.ts';
 import {
@@ -47,7 +47,8 @@ export class Caller {
   readonly #certificateEndsAt: number | null;
   /** The options have a `traceparent` of their own. */
   readonly #isTraced: boolean;
-  readonly #maskOwn: (text: string) => string;
+  readonly #maskOwn: Mask;
+  readonly #maskLogin: Mask;
 
   /** `base`: headers that those of the options replace. `secrets`: further texts to mask. */
   constructor(
@@ -84,6 +85,7 @@ export class Caller {
       ...url.query.slice(1).split(/[&=]/),
       ...partsOfUrl(url.origin + url.path + url.query),
     ]);
+    this.#maskLogin = masker(login ? [base64(`${user}:${password}`)] : []);
     this.#tokenRoute = auth.oauth2 && new Route(new URL(auth.oauth2.tokenUrl).origin, options);
     this.#tokens =
       auth.oauth2 &&
@@ -91,10 +93,13 @@ export class Caller {
       new AccessTokens(auth.oauth2, postForm(this.#tokenRoute), refreshTokens);
   }
 
-  readonly mask = (text: string): string => this.#maskOwn(this.#tokens ? this.#tokens.mask(text) : text);
+  readonly mask: Mask = (text) => this.#maskOwn(this.maskMade(text));
+
+  /** Masks what calls are made with and the config does not have: access tokens, and the login of HTTP Basic. */
+  readonly maskMade: Mask = (text) => this.#maskLogin(this.#tokens ? this.#tokens.mask(text) : text);
 
   /**
-   * The outcome as it is told. Access tokens are masked; others mask only the secrets of the config. Servers say of a
+   * The outcome as it is told, without what `maskMade` hides; others mask only the secrets of the config. Servers say of a
    * certificate that has ended no more than 400, or break off: so that is added.
    */
   told(outcome: Outcome, now: number): Outcome {
@@ -106,9 +111,7 @@ export class Caller {
             ...outcome,
             detail: `${outcome.detail} The certificate in cert ended ${dayOf(endsAt)}. ${renew}`,
           };
-    return this.#tokens
-      ? (maskTexts(told as unknown as Json, this.#tokens.mask) as unknown as Outcome)
-      : told;
+    return maskTexts(told as unknown as Json, this.maskMade) as unknown as Outcome;
   }
 
   /** Makes one call, or says why there is no access token for it. */

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lookup } from '../../connectors/webhook/lookup/index.ts';
-import { type AttemptRequest, type Sink } from '../../src/connector.ts';
+import { type AttemptRequest, masker, type Sink } from '../../src/connector.ts';
 import { cached } from '../../src/lookups/cached.ts';
 import type { LookupFacts } from '../../src/model.ts';
 import type { Outcome } from '../../src/model/outcomes.ts';
@@ -195,6 +195,26 @@ describe('an answer', () => {
     expect(missing).toMatchObject({ outcome: 'retry', reason: 'not_found' });
     expect(missing).not.toHaveProperty('sinkWide');
     expect(factsOf(missing)).toMatchObject({ state: 'absent', fields: { name: null, score: null } });
+  });
+
+  const quoting: RequestListener = (request, response) => {
+    const { url = '', headers } = request;
+    const body = { name: `called as ${headers.authorization}`, reportUrl: `https://api.example.com${url}` };
+    answering(body)(request, response);
+  };
+
+  test.each([
+    { from: 'all of it', until: [] },
+    { from: 'what there is of it so far', until: ['score'] },
+  ])('that quotes the credentials of its call gives none of them, from $from', async ({ until }) => {
+    const { url } = await serve(quoting);
+    const login = { user: 'connector', password: 'api password 0123' };
+    const sink = await connected({ url: `${url}/`, fields, until, auth: { basic: login } });
+    const outcome = await sink.deliver(asking('/c1?key=9f8e7d6c', { mask: masker(['9f8e7d6c']) }));
+    expect(factsOf(outcome).fields).toMatchObject({
+      name: 'called as Basic ***',
+      report: 'https://api.example.com/c1?key=***',
+    });
   });
 
   test('202 is asked again where nothing of it is there yet', async () => {

@@ -1,4 +1,4 @@
-import type { FactField } from '../../../src/connector.ts';
+import type { FactField, Mask } from '../../../src/connector.ts';
 import { isMap, type Json, type LookupFacts } from '../../../src/model.ts';
 
 /** What is wanted of an answer. */
@@ -15,8 +15,15 @@ export interface ReadAnswer {
   readonly missing: readonly string[];
 }
 
-/** The facts of an answer. `at`: when it came (ms). Says which types were wrong, and nothing of the values. */
-export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: number): ReadAnswer {
+/**
+ * The facts of an answer. `now`: when it came (ms). `hide`: masks a text of them. Says which types were wrong, and nothing of
+ * the values.
+ */
+export function readAnswer(
+  { fields: wanted, until }: Wanted,
+  answer: Json,
+  { now, hide }: { readonly now: number; readonly hide: Mask },
+): ReadAnswer {
   const fields: Record<string, Fact | null> = {};
   const faults: string[] = [];
   const missing: string[] = [];
@@ -25,12 +32,12 @@ export function readAnswer({ fields: wanted, until }: Wanted, answer: Json, at: 
     // APIs that have no null write a number or an address that is not there yet as an empty text.
     const found = type !== 'text' && typeof value === 'string' && value.trim() === '' ? null : value;
     const fact = found === null ? null : readers[type].read(found);
-    if (fact !== undefined) fields[field] = fact;
+    if (fact !== undefined) fields[field] = typeof fact === 'string' ? hide(fact) : fact;
     else faults.push(`${field}: expected ${readers[type].expected}, got ${kindOf(found)}`);
     if (found === null && until.includes(field)) missing.push(field);
   }
   const reason = faults.length === 0 ? null : `${faults.join('; ')}.`;
-  return { facts: { state: 'answered', at, reason, fields }, missing };
+  return { facts: { state: 'answered', at: now, reason, fields }, missing };
 }
 
 /** What stands at a field's places; null where nothing does. Several texts, as a first and a last name, are one. Blanks leave no gap. */

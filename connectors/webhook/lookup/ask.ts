@@ -1,5 +1,5 @@
 import { failedCheck, passed } from '../../../src/connector.ts';
-import type { LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
+import type { AttemptRequest, LiveCheck, RefreshTokens, Sink } from '../../../src/connector.ts';
 import { isMap } from '../../../src/model.ts';
 import type { Outcome } from '../../../src/model/outcomes.ts';
 import { Caller, waitForBody } from '../caller.ts';
@@ -12,8 +12,7 @@ export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTok
 
   async function ask(
     path: string,
-    now: number,
-    signal: AbortSignal,
+    { now, signal, mask }: Pick<AttemptRequest<Question>, 'now' | 'signal' | 'mask'>,
     trace?: { readonly traceparent: string },
   ): Promise<Outcome> {
     const request = {
@@ -29,16 +28,21 @@ export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTok
     if (isLoggedOut && !signal.aborted) result = await caller.call(request, signal);
     if ('outcome' in result) return result.outcome;
     const { proxy } = caller.route;
-    return caller.told(outcomeOf(result, { ...options, proxy, now, aborted: signal.aborted }), now);
+    const hide = (text: string): string => mask(caller.maskMade(text));
+    const terms = { ...options, proxy, now, hide, aborted: signal.aborted };
+    return caller.told(outcomeOf(result, terms), now);
   }
 
   return {
-    deliver: ({ message, now, signal, traceparent }) =>
-      ask(message.path, now, signal, { traceparent: traceparent() }),
+    deliver: (request) => ask(request.message.path, request, { traceparent: request.traceparent() }),
     async check(questions, signal) {
       const login = await caller.checkLogin(signal);
       if (login.some(({ ok }) => !ok)) return login;
-      const asked = questions.map(async ({ path }) => checkOf(await ask(path, Date.now(), signal), options));
+      const asked = questions.map(async ({ path }) => {
+        // No value is shown.
+        const outcome = await ask(path, { now: Date.now(), signal, mask: (text) => text });
+        return checkOf(outcome, options);
+      });
       return [...login, ...(await Promise.all(asked))];
     },
     close: () => caller.close(),

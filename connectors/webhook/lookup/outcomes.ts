@@ -6,6 +6,7 @@ import {
   retry,
   sinkWide,
   statedDelayMs,
+  type Mask,
 } from '../../../src/connector.ts';
 import type { Json, LookupFacts } from '../../../src/model.ts';
 import type { Outcome, Retry } from '../../../src/model/outcomes.ts';
@@ -19,6 +20,8 @@ interface Terms extends Wanted {
   readonly proxy: string | null;
   readonly now: number;
   readonly aborted: boolean;
+  /** Hides credentials in the facts: an API may quote its call, as in an address. */
+  readonly hide: Mask;
 }
 
 /** Longer answers are not read. */
@@ -95,7 +98,7 @@ function outcomeOfBody({ status, text, isWhole, isTooLong }: Answer, terms: Term
       `The API answered ${status}, but with no JSON. Check the look-up's url and auth.`,
     );
   }
-  const { facts, missing } = readAnswer(terms, body, terms.now);
+  const { facts, missing } = readAnswer(terms, body, terms);
   const all = Object.keys(terms.fields);
   const isFound = (field: string): boolean => (facts.fields[field] ?? null) !== null;
   const [found, lacks] = [all.filter(isFound), all.filter((field) => !isFound(field))];
