@@ -1,14 +1,15 @@
+import { openSync } from 'node:fs';
 import { query } from '../operation.ts';
 import { type OpenOptions, storeClosed, StoreUnavailable } from '../driver.ts';
 import { Database } from './database.ts';
 import { failureKind, isReadOnly, unavailable, unopened, unsynced } from './failures.ts';
-import { bytesOf, inodeOf, tryTo, refuseOtherWal } from './files.ts';
+import { bytesOf, inodeOf, isWithoutWal, tryTo, refuseOtherWal } from './files.ts';
 import { refuseForeign } from './migrate.ts';
 import { rescue } from './rescue.ts';
 import type { ServingLock } from './serving-lock.ts';
 import { type SyncFile, Wal } from './wal.ts';
 
-type Change = 'removed' | 'replaced' | 'cut short';
+type Change = 'removed' | 'replaced' | 'cut short' | 'overwritten';
 
 interface WalExtent {
   readonly log: number;
@@ -48,6 +49,11 @@ export class Connection {
   #db: Database | null = null;
   /** Syncs commits in place of SQLite, in the process that serves the store. */
   #wal: Wal | null = null;
+  /**
+   * The store's file once more, to read its header, in the process that serves the store. It is never closed, as that would
+   * drop all locks of this process on it.
+   */
+  #file: number | null = null;
   /** The inodes of the files that are open, the store's own first. */
   readonly #inodes = new Map<string, number | undefined>();
   /** When it last looked, by performance.now(). */
@@ -125,6 +131,8 @@ export class Connection {
       const change = this.#changeOf(file);
       if (change) throw this.#end(db, file, change);
     }
+    // Before a checkpoint, which would mix the two.
+    if (this.#file !== null && isWithoutWal(this.#file)) throw this.#end(db, this.path, 'overwritten');
     const pages = this.#pagesOfWal(db);
     const cut = this.#lock && this.#cutShort(db, pages);
     // One that was removed meanwhile is still whole for SQLite.
@@ -217,6 +225,7 @@ export class Connection {
   #syncHere(db: Database): void {
     try {
       this.#wal = new Wal(`${this.path}-wal`, this.#syncFile);
+      this.#file ??= openSync(this.path, 'r');
     } catch (error) {
       throw unopened(error, this.path);
     }
@@ -263,6 +272,15 @@ export class Connection {
   /** Saves what SQLite has after a file was changed. Returns the error for every later use. */
   #end(db: Database, file: string, change: Change): StoreUnavailable {
     const what = `${file} was ${change} while in use`;
+    if (change === 'overwritten') {
+      // What the cache lacks would be read of the backup, so that nothing whole could be saved.
+      neverClosed.push(db);
+      this.#db = null;
+      return this.#over(
+        `${what}, and has what a backup had. Move ${file}-wal and ${file}-shm to another folder, and start the connector to go on with that. ` +
+          'What came since the backup is not in it: reconcile it with an export of the service.',
+      );
+    }
     if (this.#lock === null) return this.#over(`${what}. See what was done, and run the command again.`);
     try {
       return this.#over(

@@ -63,23 +63,33 @@ export function refuseOtherWal(path: string): void {
     throw new StoreUnavailable(
       `${path} was emptied. Copy ${path}-wal to another folder, since only that has the newest events. Then restore a backup.`,
     );
-  if (isNew && writeVersionOf(path) === 1)
+  if (isNew && isFileWithoutWal(path))
     throw new StoreUnavailable(
       `${path}-wal is not of this ${path}, which was put there since, as a backup: together they would be damaged. Move ${path}-wal and ${path}-shm to another folder, then start the connector. A ${path}.rescued-TIME, if there is one, has all that the store had: rename it to ${path} before that.`,
     );
 }
 
-/** Reads from the header of SQLite's file how it is written: 1 without a WAL, 2 with one. */
-function writeVersionOf(path: string): number | undefined {
+/** Whether the header of a file of SQLite's says that it is written without a WAL, as `backup` makes it. */
+export function isWithoutWal(fd: number): boolean {
   const header = Buffer.alloc(19);
   try {
-    const fd = openSync(path, 'r');
-    readSync(fd, header);
-    closeSync(fd);
+    readSync(fd, header, 0, header.length, 0);
   } catch {
-    // Opening it reports what is wrong.
+    // The next use of it reports what is wrong.
   }
-  return header[18];
+  // 2 with a WAL.
+  return header[18] === 1;
+}
+
+function isFileWithoutWal(path: string): boolean {
+  let is = false;
+  // Opening it reports what is wrong.
+  tryTo(() => {
+    const fd = openSync(path, 'r');
+    is = isWithoutWal(fd);
+    closeSync(fd);
+  });
+  return is;
 }
 
 /**

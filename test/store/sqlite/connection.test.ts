@@ -279,6 +279,25 @@ test('where nothing can be read of it, its WAL stays as it was, and is not given
   expect(() => new Connection(path).open()).toThrow(/notes\.db was emptied\. Copy .*notes\.db-wal/);
 });
 
+test('where a backup was written over the file, it is left as it was, also at the end of the process', () => {
+  note('first');
+  connection.open().get(query('pragma wal_checkpoint(truncate)'));
+  const backup = join(folder, 'backup.db');
+  runOn(connection.open(), run('vacuum into $1', backup));
+  // As long as the file was: it shows by nothing else.
+  expect(statSync(backup).size).toBe(statSync(path).size);
+  note('second');
+  copyFileSync(backup, path);
+  expect(() => note('late')).toThrow(/notes\.db was overwritten while in use, and has what a backup had/);
+  expect(told).toEqual([{ message: expect.stringContaining('overwritten'), over: true }]);
+  close();
+  expect(rescued()).toEqual([]);
+  expect(readFileSync(path)).toEqual(readFileSync(backup));
+  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
+  remove('-wal', '-shm');
+  expect(notesIn(path)).toEqual(['first']);
+});
+
 test('a WAL that is cut short is seen, and nothing of it gets into the file', () => {
   for (let n = 0; n < 20; n += 1) note('old'.repeat(1000));
   connection.open().get(query('pragma wal_checkpoint(truncate)'));
