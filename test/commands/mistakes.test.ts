@@ -34,6 +34,10 @@ const rule = (when: string, then = "{ sink: slack, channel: '#a', text: t }") =>
 const posting = (action: string) =>
   `rules:\n  - name: a\n    when: {}\n    then:\n      - sink: slack\n${action}`;
 
+/** Two actions, the first of them behind this sign in place of its "- ". */
+const listed = (sign: string) =>
+  `rules:\n  - name: a\n    when: {}\n    then:\n      ${sign}sink: slack\n        channel: '#a'\n      - sink: mail\n        to: a@example.com\n`;
+
 const posts = (more: string) => rule('{}', `{ sink: slack, channel: '#a', ${more} }`);
 const mail = (to: string, subject = 's') =>
   rule('{}', `{ sink: mail, to: ${to}, subject: '${subject}', text: t }`);
@@ -180,6 +184,17 @@ const mistakes = {
   'some of them in an indentation': 'rules:\n  - name: a\n  \u00A0 when: {}\n    then: []\n',
   'them before a key': 'rules:\n  - name: a\n    when:\n    \u00A0 status: Completed\n',
   'what cannot be seen before a key': 'rules:\n  - name: a\n    when:\n    \u200B status: Completed\n',
+  'a non-breaking space behind a colon': posting("        channel:\u00A0'#a'\n        text: t\n"),
+  'the same behind each colon':
+    "receiver:\n  allowFrom:\u00A0any\nrules:\n  - name:\u00A0a\n    when:\u00A0{}\n    then:\n      - sink:\u00A0slack\n        channel:\u00A0'#a'\n",
+  'a non-breaking space behind a colon in braces': rule('{}', "{ sink: slack, channel:\u00A0'#a', text: t }"),
+  'the same behind the first dash of a list': listed('-\u00A0'),
+  'the same behind the only dash of a list':
+    'rules:\n  - name: a\n    when: {}\n    then:\n      -\u00A0sink: slack\n',
+  'a dash of a word processor before the first entry': listed('– '),
+  'such dashes in two lists': `${listed('– ')}  - name: b\n    when: {}\n    then:\n      – sink: slack\n        channel: '#b'\n`,
+  'a bullet before the only entry': 'rules:\n  - name: a\n    when: {}\n    then:\n      • sink: slack\n',
+  'no space behind the first dash of a list': listed('-'),
   'a dash that is missing before deeper lines':
     'rules:\n  name: a\n    when: {}\n    then:\n      - sink: slack\n',
   'a dash that is missing before an action':
@@ -193,6 +208,15 @@ const mistakes = {
   'several addresses without quotes': mail('dana@example.com, robin@example.com'),
   'a name with a comma without quotes': `catalog:\n  7: { name: Backend, TypeScript, owner: dana@example.com, robin@example.com }\n${posts('text: t')}`,
   'an apostrophe in single quotes': posting("        channel: '#a'\n        text: 'Don't panic'\n"),
+  'an apostrophe and a colon in single quotes': posting(
+    "        channel: '#a'\n        text: 'We couldn't assess: {{ test.name }}'\n",
+  ),
+  'an apostrophe before a letter with an accent': posting(
+    "        channel: '#a'\n        text: 'Résultat de l'équipe : {{ test.name }}'\n",
+  ),
+  'an apostrophe and a colon in braces': posting(
+    "        channel: '#a'\n      - { sink: slack, channel: '#b', text: 'We couldn't assess: it' }\n",
+  ),
   'double quotes within double quotes': posting(
     '        channel: "{{ test.channel | default: "#a" }}"\n        text: t\n',
   ),
@@ -568,6 +592,12 @@ test.each(
     ),
     'quotes within a text': says('“Design” is done, and ‘more’ too.'),
     'quotes at both ends of a text': says('“Design” is done, and so is “Research”'),
+    'signs of a word processor in the lines of a text': posting(
+      "        channel: '#a'\n        text: |\n          – Test:\u00A0{{ event.testId }}\n          • Status:\u00A0{{ event.status }}\n",
+    ),
+    'such signs in a text of several lines without quotes': posting(
+      "        channel: '#a'\n        text:\n          – Test {{ event.testId }}\n          • Status {{ event.status }}\n",
+    ),
     'a space of French typography in names that people read': `catalog: { 7: { name: "Développeur\u00A0: Node" } }\n${rule('{}').replace('name: a,', 'name: "Terminé\u202F!",')}`,
     'a key of the catalog that a template uses': says(
       '{{ test.name | default: event.testId }} {{ test.owner | default: "" }}',

@@ -3,7 +3,7 @@ import { type Path, valueAt } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count, printableLines } from '../../support/text.ts';
-import { hashHint, hashWordLength, type Range } from './yaml-faults.ts';
+import { changedKey, hashHint, hashWordLength, type Range } from './yaml-faults.ts';
 import { hideInLines, hideScalars, starRuns } from '../secrets/hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 
@@ -123,6 +123,11 @@ export function problemOf(fault: Fault, tree: Tree, source: Source, mask: Mask):
   const { range, key, scalar } = tree.placeOf(path);
   const [start, end] = range;
   const problem = (where: Range, said: string) => source.problem(severity, where, said, mask);
+  // A map with a changed key is read as a text, on the line below its own key or in a list.
+  const isPlain = severity === 'error' && at === 'value' && !inside && scalar?.type === 'PLAIN';
+  const startsLine = key === null || text.slice(key[1], start).includes('\n');
+  const changed = isPlain && startsLine && changedKey(text.slice(start, end));
+  if (changed) return problem([start + changed.range[0], start + changed.range[1]], changed.message);
   if (start === end) {
     const after = key ? text.slice(key[1], key[1] + 2000) : '';
     // A key without ":", as is possible within { }.

@@ -26,7 +26,9 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
   const own = told.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
   const inOrder = own.toSorted((a, b) => a.pos[0] - b.pos[0]);
   const byLine = Map.groupBy(inOrder, ({ pos }) => lines.linePos(pos[0]).line);
-  return Array.from(byLine.values(), ([first]) => toFault(first!, text));
+  return Array.from(byLine.values(), (alike) =>
+    toFault(alike.find((error) => endingQuoteAt(error, text)) ?? alike[0]!, text),
+  );
 }
 
 /** The last two lines of a text, the first of which is indented by odd characters, which YAML takes for text. */
@@ -48,8 +50,36 @@ export function oddName(character: string): string {
 }
 
 /** The fault of a key that begins with such a character, meant as indentation; null for other keys. */
-export const oddBefore = (name: string): string | null =>
+const oddBefore = (name: string): string | null =>
   name.search(oddCharacter) === 0 ? `${oddName(name)} stands before this; type plain spaces` : null;
+
+/** What word processors write for the hyphen before an entry of a list. */
+const listSign = /^[\u2010-\u2015\u2022\u2023\u2043\u2212\u25AA\u25CF\u25E6\u00B7](?=[ \t]|\p{Zs})/u;
+const listSignMeant =
+  'an entry of a list begins with "- ", a plain hyphen and a space, and this is another sign';
+
+/** What makes a key of the space behind it, or of the hyphen before it. The lookahead finds the character in the text. */
+const oddBehind = new RegExp(String.raw`^(?:-|[\w.-]+:)(?=${oddCharacter.source})`, 'u');
+
+/** The fault of a key that a word processor or a web page changed, with its place in `name`; null for other keys. */
+export function changedKey(name: string): TextFault | null {
+  const before = oddBefore(name);
+  if (before !== null) return { range: [0, name.length], message: before };
+  const behind = oddBehind.exec(name)?.[0].length;
+  if (behind !== undefined) {
+    const message = `${oddName(name.slice(behind))} stands here; type a plain space`;
+    return { range: [behind, behind + 1], message };
+  }
+  return listSign.test(name) ? { range: [0, 1], message: listSignMeant } : null;
+}
+
+/** The same of the key in a line, behind the hyphens of entries. */
+function changedKeyIn(text: string, at: number): TextFault | null {
+  const line = lineAt(text, at);
+  const start = lineStart(text, at) + /^ *(?:- +)*/.exec(line)![0].length;
+  const changed = changedKey(text.slice(start, start + line.length));
+  return changed && { range: [start + changed.range[0], start + changed.range[1]], message: changed.message };
+}
 
 /** The fault of an indentation with such characters, if the first error is on its line or the one below. */
 function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFault | null {
@@ -90,6 +120,9 @@ function hasAllBrackets(text: string): boolean {
   return open.length === 0;
 }
 
+/** The library's words for a list that it has no key for. */
+const isStrayList = /^A block sequence may not be used/;
+
 /** Leaves out errors that follow from another one: a line with a wrong indentation moves those below it. */
 function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLParseError[] {
   const isDeeper = ({ code, pos }: YAMLParseError) =>
@@ -101,15 +134,39 @@ function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLPars
     keyless !== undefined && text.slice(keyless.pos[0], pos[0]).split('\n').length === 2;
   const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
   const first = errors.find(isMoved);
+  // So is a list that goes on below a wrong entry, which is one of the last errors before it.
+  const strays = errors.filter(({ message, pos }) => {
+    if (!isStrayList.test(message)) return false;
+    const above = errors.filter((other) => other.pos[0] < lineStart(text, pos[0])).slice(-3);
+    return above.some((other) => isWithin(text, other.pos[0], pos[0]));
+  });
+  const isStray = ({ pos }: YAMLParseError) =>
+    strays.some((stray) => lineStart(text, stray.pos[0]) === lineStart(text, pos[0]));
+  const quote = errors.find((error) => endingQuoteAt(error, text));
+  const isUnclosed = ({ message, pos }: YAMLParseError) =>
+    quote !== undefined && isOpenFlow.test(message) && pos[0] > quote.pos[0];
   return errors
-    .filter((error) => !isMoved(error) || error.pos[0] === first?.pos[0])
-    .filter((error) => !isBelow(error))
+    .filter(
+      (error) =>
+        !isMoved(error) || error.pos[0] === first?.pos[0] || changedKeyIn(text, error.pos[0]) !== null,
+    )
+    .filter((error) => !isBelow(error) && !isStray(error) && !isUnclosed(error))
     .filter(({ code, pos }) => code !== 'BLOCK_AS_IMPLICIT_KEY' || !deeper.has(pos[0]));
+}
+
+/** Whether a line stands below another one, before any that is indented less than that one. */
+function isWithin(text: string, upper: number, lower: number): boolean {
+  const [first, ...below] = text
+    .slice(lineStart(text, upper), lower + lineAt(text, lower).length)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  return below.every((line) => line.search(/\S/) >= first!.search(/\S/));
 }
 
 /** Whether a key stands before this place on its line. */
 const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));
-const lineBefore = (text: string, at: number): string => text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
+const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
+const lineBefore = (text: string, at: number): string => text.slice(lineStart(text, at), at);
 
 /** Faults for lines of other programs: fences come along when a block is copied. No value of a config begins so. */
 export const foreignLines = (text: string): TextFault[] =>
@@ -124,6 +181,8 @@ export const foreignLines = (text: string): TextFault[] =>
   );
 
 function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
+  const changed = changedKeyIn(text, pos[0]);
+  if (changed) return changed;
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
   // The text that the library quotes may be a credential.
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
@@ -143,9 +202,8 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
         braceHint(text, pos[0]) ??
         (/^,[ \t]*(?:#|\r?\n|$)/.test(text.slice(pos[0])) ? commaAtEnd : commaBetween),
     };
-  const endingQuote = /^[\w#<@*$%{.+-]/.test(text.slice(pos[0])) && endingQuotes[text[pos[0] - 1]!];
-  if (endingQuote && /^(Unexpected|Comments must be separated)/.test(message))
-    return { range: [pos[0] - 1, pos[0]], message: endingQuote };
+  const endingQuote = endingQuoteAt({ message, pos }, text);
+  if (endingQuote) return { range: [pos[0] - 1, pos[0]], message: endingQuote };
   const isGlued =
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
   if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && lacksSpace.test(text.slice(pos[0]))))
@@ -191,8 +249,13 @@ const endingQuotes: Readonly<Record<string, string>> = {
   '"': 'this " ends the text; within "…" write \' in its place, or a backslash before it',
 };
 
-const lineAt = (text: string, at: number): string =>
-  text.slice(text.lastIndexOf('\n', at - 1) + 1).split('\n', 1)[0]!;
+/** What to say where the text goes on behind the quote that ends it; undefined elsewhere. Other faults of the line follow from it. */
+const endingQuoteAt = ({ message, pos: [at] }: Pick<YAMLParseError, 'message' | 'pos'>, text: string) =>
+  /^(Unexpected|Comments must be separated)/.test(message) && /^[\p{L}\w#<@*$%{.+-]/u.test(text.slice(at))
+    ? endingQuotes[text[at - 1]!]
+    : undefined;
+
+const lineAt = (text: string, at: number): string => text.slice(lineStart(text, at)).split('\n', 1)[0]!;
 
 /** Whether a line is indented as the "- " of the entry above it. */
 function isDashMissing(text: string, at: number): boolean {
@@ -238,10 +301,7 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
     /^Nested mappings are not allowed/,
     'a second ": " on one line; put text that holds ": " in quotes, and a further key on a line of its own',
   ],
-  [
-    /^A block sequence may not be used/,
-    'this list stands where a key is expected; is one missing above it, such as "then:"?',
-  ],
+  [isStrayList, 'this list stands where a key is expected; is one missing above it, such as "then:"?'],
   [
     /^Unexpected block-seq-ind on same line/,
     'a list begins below its key: put this "- " on the next line, or the list in [ ]',

@@ -20,9 +20,9 @@ import type { Path } from '../../support/json.ts';
 import { lazily } from '../../support/text.ts';
 import { scalarsOf, type WrittenScalar } from '../secrets/places.ts';
 import {
+  changedKey,
   foreignLines,
   hex,
-  oddBefore,
   type Range,
   templateHint,
   type TextFault,
@@ -249,11 +249,16 @@ export class Tree {
     const scalar = isAlias(key) ? this.#anchors.get(key.source) : key;
     // A number keeps its spelling, so that 1.0 and 1 are two keys.
     const name = isScalar(scalar) && scalar.value !== null ? (scalar.source ?? '') : null;
-    const odd = name === null ? null : oddBefore(name);
-    const fault = isMap(scalar) ? templateHint : (odd ?? keyFault(name));
+    // In quotes it is meant as it stands.
+    const changed = isScalar(key) && key.type === 'PLAIN' ? changedKey(key.source ?? '') : null;
+    if (changed !== null) {
+      // It may belong to another map, and its value be a part of it.
+      this.isWhole = false;
+      this.#fault([range[0] + changed.range[0], range[0] + changed.range[1]], changed.message);
+      return null;
+    }
+    const fault = isMap(scalar) ? templateHint : keyFault(name);
     if (fault !== null) this.#fault(range, fault);
-    // With wrong indentation, the key may belong to another map.
-    if (odd !== null) this.isWhole = false;
     return fault === null ? name : null;
   }
 
