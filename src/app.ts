@@ -17,7 +17,6 @@ import { Trials } from './backtest/trials.ts';
 import { addressOf, type HandedOver, listen } from './http/listen.ts';
 import { storeReadiness, watchReadiness } from './ops/readiness.ts';
 import { createReceiver } from './receiver/server.ts';
-import { answeringWrongPort } from './receiver/wrong-port.ts';
 import { readsBeside } from './store/open.ts';
 import { valueAt } from './support/json.ts';
 import { withoutPassword } from './support/store-url.ts';
@@ -86,27 +85,18 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     const trials = new Trials(reads, trialThread, catalog, closing.signal);
     return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
-  const now = () => clock.now();
-  const answersEvent = answeringWrongPort({
-    config: () => config().receiver,
-    tokens: live.tokens,
-    inbox,
-    log,
-    metrics,
-    now,
-  });
-  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answersEvent });
-  undo.defer(() => admin.stop(0));
-  const receiver = createReceiver({
+  const { receiver, answersMisled } = createReceiver({
     config: () => config().receiver,
     tokens: live.tokens,
     inbox,
     log,
     metrics,
     readiness,
-    now,
+    now: () => clock.now(),
     stopping: closing.signal,
   });
+  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answersMisled });
+  undo.defer(() => admin.stop(0));
   undo.defer(async () => {
     await receiver.retire();
     await receiver.stop(requestsGraceMs);

@@ -36,7 +36,7 @@ const config = await loadConfig(file, { env: {}, connectors });
 const { log } = createLogger({ ...config.log, color: false, mask: (line) => config.mask(line) });
 const store = await openStore(config.store.url, { serve: true });
 await store.saveConfig({ id: config.plan.id, source: config.planSource, savedAt: Date.now() });
-const receiver = createReceiver({
+const { receiver } = createReceiver({
   config: () => config.receiver,
   tokens: new CallerTokens(config.receiver.token),
   inbox: createIntake({ store, config: () => config, log }),

@@ -30,7 +30,7 @@ const refusalTexts = {
   },
   address: { short: 'refused for the address', why: 'whyAddress', advice: 'adviceAddress' },
   token: { short: 'refused for the token', why: 'whyToken', advice: 'adviceToken' },
-  path: { short: 'sent to another path', why: 'whyPath', advice: 'advicePath' },
+  path: { short: 'sent to another path or port', why: 'whyPath', advice: 'advicePath' },
   content: { short: 'not valid', why: 'whyContent', advice: 'adviceContent' },
 } as const satisfies { readonly [reason in NotTakenIn['reason']]: object };
 

@@ -19,6 +19,7 @@ import {
   pathOf,
   redirected,
 } from './caller.ts';
+import { wrongPort } from './wrong-port.ts';
 
 /** Takes events from the receiver. */
 export interface Inbox {
@@ -62,7 +63,13 @@ export interface RequestMetrics {
   requests(result: RequestResult, durationS: number, refusedFor?: RefusedFor): void;
 }
 
-export type Receive = (req: IncomingMessage, res: ServerResponse, config: ReceiverConfig) => Promise<void>;
+/** `misled`: why the request is refused wherever its path leads. */
+export type Receive = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  config: ReceiverConfig,
+  misled?: Refusal,
+) => Promise<void>;
 
 /** Why a request is refused, with what is known of its event. */
 interface RefusedReply {
@@ -109,7 +116,7 @@ export function receiving(parts: ReceiveParts): Receive {
   let placesForRefused = parts.mostWaiting;
   let placesForHeld = parts.mostWaiting;
 
-  function headOf(req: IncomingMessage, config: ReceiverConfig): Head {
+  function headOf(req: IncomingMessage, config: ReceiverConfig, misled?: Refusal): Head {
     const startedMs = performance.now();
     const receivedAt = parts.now();
     const gate = gateOf(config);
@@ -124,7 +131,7 @@ export function receiving(parts: ReceiveParts): Receive {
     // A redirect may lead to any path. So may a scan, where anyone may call, and many gateways give each request an id.
     const paths = isRedirected ? [config.path, `${config.path}/`] : [config.path];
     const isHere = paths.includes(pathOf(req.url)) || (isRedirected && config.allowFrom !== 'any');
-    const refusal = isHere ? callerRefusal : nothingHere;
+    const refusal = misled ?? (isHere ? callerRefusal : nothingHere);
     const warning = judged && 'warning' in judged ? judged.warning : unusable;
     return {
       startedMs,
@@ -235,8 +242,8 @@ export function receiving(parts: ReceiveParts): Receive {
   }
 
   // Short, and the only async function for an event: while one waits, all of its variables stay in memory.
-  return async (req, res, config) => {
-    const head = headOf(req, config);
+  return async (req, res, config, misled) => {
+    const head = headOf(req, config, misled);
     const { maxBodyBytes, retryForMs } = config;
     if (head.refusal) {
       const answer = await readRefused(req, res, maxBodyBytes, head.refusal, head);
@@ -263,7 +270,7 @@ const receivedBy = (
 
 const keptStatuses = new Set([400, 405, 408, 413, 415, 422]);
 /** More than is stored: a secret must not be cut in two before it is masked. */
-export const rejectedBodyBytes = 4_096;
+const rejectedBodyBytes = 4_096;
 
 function sendAcceptance(res: ServerResponse, { eventId, duplicate }: Acceptance): void {
   const text = JSON.stringify({ eventId, duplicate });
@@ -293,6 +300,7 @@ function warningFor(answer: Acceptance | RefusedReply): string | null {
     if (answer.error) return answer.error.message;
     const { event, refusal } = answer;
     if (refusal.status === 403) return 'this address is not allowed to send events';
+    if (refusal === wrongPort && event) return 'an event came to the admin port';
     return refusal.status === 404 && event ? 'an event came to another path than receiver.path' : null;
   }
   return answer.correlationReused ? 'this correlation id was used before with other content' : null;

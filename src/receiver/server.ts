@@ -8,6 +8,7 @@ import type { Refusal } from '../http/problem.ts';
 import { AccessLog } from './access-log.ts';
 import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf, pathOf } from './caller.ts';
+import { type AnswerWrongPort, isMisled, wrongPort } from './wrong-port.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** The config in force, asked for at every request. Host and port are not used here. */
@@ -32,8 +33,14 @@ const tellEveryMs = 60_000;
 /** The default number of connections: far more than the service and its proxies need. */
 const defaultMostConnections = 512;
 
-/** Makes the server that the testing service calls; `listen` opens its port. It is without Express, whose routing would be a tenth of the cost of an event. */
-export function createReceiver(options: ReceiverOptions): HttpServer {
+/**
+ * Makes the server that the testing service calls; `listen` opens its port. It is without Express, whose routing would be a tenth
+ * of the cost of an event. `answersMisled`: for events that come to the admin port.
+ */
+export function createReceiver(options: ReceiverOptions): {
+  readonly receiver: HttpServer;
+  readonly answersMisled: AnswerWrongPort;
+} {
   const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const {
     stopping = new AbortController().signal,
@@ -87,9 +94,14 @@ export function createReceiver(options: ReceiverOptions): HttpServer {
     metrics.requests('failed', 0);
     inbox.noRoom(address, now());
   }
-  return new HttpServer({ ...options, unreadable, noRoom }, { most, isWelcome }, (req, res) => {
+  const receiver = new HttpServer({ ...options, unreadable, noRoom }, { most, isWelcome }, (req, res) => {
     const current = config();
     if (pathOf(req.url) === current.path || !answersHealth(req, res))
       receive(req, res, current).catch((error: unknown) => failed(error, res));
   });
+  const answersMisled: AnswerWrongPort = (req, res) => {
+    const current = config();
+    return isMisled(req, current, tokens, now()) ? receive(req, res, current, wrongPort) : null;
+  };
+  return { receiver, answersMisled };
 }

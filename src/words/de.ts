@@ -151,7 +151,7 @@ export const de = {
   whyConnections: 'Es waren mehr Verbindungen offen, als Platz haben',
   whyAddress: 'Die Konfiguration erlaubt von dort keine Ereignisse',
   whyToken: 'Der Token fehlte oder war falsch',
-  whyPath: 'Die URL hatte einen anderen Pfad als receiver.path',
+  whyPath: 'Die URL hatte einen anderen Pfad als receiver.path oder führte zu admin.port',
   whyContent: 'Was kam, war kein gültiges Ereignis',
   adviceStore:
     'Der Dienst sendet ein Ereignis noch einmal und dann nie wieder: dort nachsehen, wer inzwischen fertig wurde, und im Log die Ursache suchen. Mit einem Export von dort findet {command} sie.',
@@ -163,7 +163,7 @@ export const de = {
     '{from} sieht nach einem eigenen Proxy aus, hinter dem jeder stehen kann: zuerst receiver.trustProxy setzen, bei einem Proxy auf 1, bei zweien auf 2; jeder muss X-Forwarded-For ergänzen.',
   adviceToken: 'receiver.token mit der „Webhook URL“ im Konto des Dienstes vergleichen.',
   advicePath:
-    'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log.',
+    'receiver.path mit dem Pfad der „Webhook URL“ im Konto des Dienstes vergleichen; den aufgerufenen Pfad nennt das Log. Aufzurufen ist der Port receiver.port.',
   adviceContent:
     '{list} sagt, was daran falsch war. Vielleicht hat der Dienst geändert, was er sendet: dann dort im Konto berichtigen, oder den Connector aktualisieren. Wer fehlt, findet sich mit einem Export des Dienstes.',
   takeIn:

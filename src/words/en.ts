@@ -157,7 +157,7 @@ export const en = {
   whyConnections: 'more connections were open than there is room for',
   whyAddress: 'the config allows no events from there',
   whyToken: 'the token was missing or wrong',
-  whyPath: 'the URL had another path than receiver.path',
+  whyPath: 'the URL had another path than receiver.path, or led to admin.port',
   whyContent: 'what came was not a valid event',
   adviceStore:
     'The service sends an event once more, and never again: look there for who finished meanwhile, and in the log for the cause. With an export of it, {command} finds them.',
@@ -169,7 +169,7 @@ export const en = {
     'A proxy of yours seems to be at {from}, and anybody may be behind it: first set receiver.trustProxy, to 1 for one proxy, to 2 for two; each has to add to X-Forwarded-For.',
   adviceToken: "Compare receiver.token with the Webhook URL in the service's account.",
   advicePath:
-    "Compare receiver.path with the path of the Webhook URL in the service's account; the log has the path that was called.",
+    "Compare receiver.path with the path of the Webhook URL in the service's account; the log has the path that was called. The port to call is receiver.port.",
   adviceContent:
     '{list} says what was wrong with it. Perhaps the service has changed what it sends: then correct that in its account, or update the connector. Who is missing is found with an export of the service.',
   takeIn:

@@ -148,7 +148,7 @@ export const es = {
   whyConnections: 'había más conexiones abiertas de las que caben',
   whyAddress: 'la configuración no admite eventos desde ahí',
   whyToken: 'el token faltaba o era incorrecto',
-  whyPath: 'la URL tenía otra ruta que receiver.path',
+  whyPath: 'la URL tenía otra ruta que receiver.path o llevaba a admin.port',
   whyContent: 'lo que llegó no era un evento válido',
   adviceStore:
     'El servicio envía un evento una vez más y nunca otra: mira allí quién ha terminado entretanto, y busca la causa en el registro. Con una exportación de allí, {command} los encuentra.',
@@ -160,7 +160,7 @@ export const es = {
     '{from} parece un proxy propio, y detrás puede estar cualquiera: configura primero receiver.trustProxy, con 1 si es un solo proxy, con 2 si son dos; cada uno debe ampliar X-Forwarded-For.',
   adviceToken: 'Compara receiver.token con la «Webhook URL» de la cuenta del servicio.',
   advicePath:
-    'Compara receiver.path con la ruta de la «Webhook URL» de la cuenta del servicio; el registro tiene la ruta llamada.',
+    'Compara receiver.path con la ruta de la «Webhook URL» de la cuenta del servicio; el registro tiene la ruta llamada. El puerto al que llamar es receiver.port.',
   adviceContent:
     '{list} dice qué tenía de incorrecto. Quizá el servicio ha cambiado lo que envía: corrígelo entonces en su cuenta, o actualiza el conector. Quién falta se encuentra con una exportación del servicio.',
   takeIn:

@@ -152,7 +152,7 @@ export const fr = {
   whyConnections: 'plus de connexions étaient ouvertes qu’il n’y a de place',
   whyAddress: 'la configuration n’admet pas d’événements venant de là',
   whyToken: 'le jeton manquait ou était faux',
-  whyPath: 'l’URL avait un autre chemin que receiver.path',
+  whyPath: 'l’URL avait un autre chemin que receiver.path ou menait à admin.port',
   whyContent: 'ce qui est arrivé n’était pas un événement valide',
   adviceStore:
     'Le service renvoie un événement une seule fois, puis plus jamais : regardez-y qui a fini entre-temps, et cherchez la cause dans le journal. Avec un export de celui-ci, {command} les trouve.',
@@ -164,7 +164,7 @@ export const fr = {
     '{from} semble être l’un de vos proxys, derrière lequel n’importe qui peut se trouver : réglez d’abord receiver.trustProxy, sur 1 pour un seul proxy, sur 2 pour deux ; chacun doit compléter X-Forwarded-For.',
   adviceToken: 'Comparez receiver.token avec la « Webhook URL » du compte du service.',
   advicePath:
-    'Comparez receiver.path avec le chemin de la « Webhook URL » du compte du service ; le journal indique le chemin appelé.',
+    'Comparez receiver.path avec le chemin de la « Webhook URL » du compte du service ; le journal indique le chemin appelé. Le port à appeler est receiver.port.',
   adviceContent:
     '{list} dit ce qui n’allait pas. Le service a peut-être changé ce qu’il envoie : corrigez-le alors dans son compte, ou mettez le connecteur à jour. Qui manque se trouve avec un export du service.',
   takeIn:

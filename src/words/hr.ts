@@ -168,7 +168,7 @@ export const hr = {
   whyConnections: 'bilo je otvoreno više veza nego što ima mjesta',
   whyAddress: 'konfiguracija odande ne dopušta događaje',
   whyToken: 'token nedostaje ili je pogrešan',
-  whyPath: 'URL je imao drugu putanju nego receiver.path',
+  whyPath: 'URL je imao drugu putanju nego receiver.path ili je vodio na admin.port',
   whyContent: 'ono što je stiglo nije valjan događaj',
   adviceStore:
     'Servis događaj šalje još jednom i više nikad: ondje pogledajte tko je u međuvremenu završio, a uzrok potražite u logu. S njegovim izvozom {command} ih pronalazi.',
@@ -180,7 +180,7 @@ export const hr = {
     '{from} izgleda kao vaš proxy, iza kojega može biti bilo tko: najprije postavite receiver.trustProxy, na 1 za jedan proxy, na 2 za dva; svaki mora dopuniti X-Forwarded-For.',
   adviceToken: 'Usporedite receiver.token s „Webhook URL” na računu servisa.',
   advicePath:
-    'Usporedite receiver.path s putanjom u „Webhook URL” na računu servisa; pozvana putanja piše u logu.',
+    'Usporedite receiver.path s putanjom u „Webhook URL” na računu servisa; pozvana putanja piše u logu. Port koji treba pozvati je receiver.port.',
   adviceContent:
     '{list} navodi što nije bilo u redu. Možda je servis promijenio ono što šalje: tada to ispravite na njegovu računu ili ažurirajte konektor. Tko nedostaje, nalazi se pomoću izvoza iz servisa.',
   takeIn:

@@ -151,7 +151,7 @@ export const it = {
   whyConnections: 'erano aperte più connessioni di quante ne possano stare',
   whyAddress: 'la configurazione non ammette eventi da lì',
   whyToken: 'il token mancava o era sbagliato',
-  whyPath: 'l’URL aveva un percorso diverso da receiver.path',
+  whyPath: 'l’URL aveva un percorso diverso da receiver.path o portava ad admin.port',
   whyContent: 'ciò che è arrivato non era un evento valido',
   adviceStore:
     'Il servizio invia un evento ancora una volta e poi mai più: guarda lì chi ha finito nel frattempo, e cerca la causa nel log. Con una sua esportazione, {command} li trova.',
@@ -163,7 +163,7 @@ export const it = {
     '{from} sembra un tuo proxy, dietro il quale può esserci chiunque: imposta prima receiver.trustProxy, su 1 per un solo proxy, su 2 per due; ognuno deve completare X-Forwarded-For.',
   adviceToken: 'Confronta receiver.token con la «Webhook URL» dell’account del servizio.',
   advicePath:
-    'Confronta receiver.path con il percorso della «Webhook URL» dell’account del servizio; il percorso chiamato è nel log.',
+    'Confronta receiver.path con il percorso della «Webhook URL» dell’account del servizio; il percorso chiamato è nel log. La porta da chiamare è receiver.port.',
   adviceContent:
     '{list} dice che cosa non andava. Forse il servizio ha cambiato ciò che invia: correggilo allora nel suo account, oppure aggiorna il connettore. Chi manca si trova con un’esportazione del servizio.',
   takeIn:

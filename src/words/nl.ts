@@ -152,7 +152,7 @@ export const nl = {
   whyConnections: 'er stonden meer verbindingen open dan er plaats is',
   whyAddress: 'de configuratie staat vandaar geen gebeurtenissen toe',
   whyToken: 'het token ontbrak of was onjuist',
-  whyPath: 'de URL had een ander pad dan receiver.path',
+  whyPath: 'de URL had een ander pad dan receiver.path of leidde naar admin.port',
   whyContent: 'wat er kwam was geen geldige gebeurtenis',
   adviceStore:
     'De dienst stuurt een gebeurtenis nog één keer en daarna nooit meer: kijk daar wie intussen klaar is, en zoek de oorzaak in het logboek. Met een export ervan vindt {command} ze.',
@@ -164,7 +164,7 @@ export const nl = {
     '{from} lijkt een eigen proxy te zijn, waar iedereen achter kan zitten: stel eerst receiver.trustProxy in, op 1 voor één proxy, op 2 voor twee; elk moet X-Forwarded-For aanvullen.',
   adviceToken: 'Vergelijk receiver.token met de ‘Webhook URL’ in het account van de dienst.',
   advicePath:
-    'Vergelijk receiver.path met het pad van de ‘Webhook URL’ in het account van de dienst; het aangeroepen pad staat in het log.',
+    'Vergelijk receiver.path met het pad van de ‘Webhook URL’ in het account van de dienst; het aangeroepen pad staat in het log. De aan te roepen poort is receiver.port.',
   adviceContent:
     '{list} zegt wat eraan mankeerde. Misschien heeft de dienst veranderd wat hij stuurt: zet dat dan recht in het account ervan, of werk de connector bij. Wie ontbreekt, vind je met een export van de dienst.',
   takeIn:

@@ -190,7 +190,7 @@ export const pl = {
   whyConnections: 'było otwartych więcej połączeń, niż jest miejsca',
   whyAddress: 'konfiguracja nie dopuszcza zdarzeń spod tego adresu',
   whyToken: 'brak tokenu lub token jest błędny',
-  whyPath: 'adres URL miał inną ścieżkę niż receiver.path',
+  whyPath: 'adres URL miał inną ścieżkę niż receiver.path albo prowadził do admin.port',
   whyContent: 'to, co przyszło, nie było prawidłowym zdarzeniem',
   adviceStore:
     'Serwis wysyła zdarzenie jeszcze raz i nigdy więcej: sprawdź tam, kto w tym czasie skończył, a przyczyny szukaj w dzienniku. Z jego eksportem {command} ich znajdzie.',
@@ -202,7 +202,7 @@ export const pl = {
     '{from} wygląda na twoje proxy, za którym może być każdy: najpierw ustaw receiver.trustProxy, na 1 dla jednego proxy, na 2 dla dwóch; każde musi uzupełniać X-Forwarded-For.',
   adviceToken: 'Porównaj receiver.token z „Webhook URL” na koncie serwisu.',
   advicePath:
-    'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu.',
+    'Porównaj receiver.path ze ścieżką „Webhook URL” na koncie serwisu; wywołana ścieżka jest w logu. Port do wywołania to receiver.port.',
   adviceContent:
     '{list} mówi, co było nie tak. Być może serwis zmienił to, co wysyła: popraw to wtedy na jego koncie albo zaktualizuj konektor. Kogo brakuje, można ustalić z eksportem z serwisu.',
   takeIn:

@@ -147,7 +147,7 @@ export const pt = {
   whyConnections: 'havia mais ligações abertas do que as que cabem',
   whyAddress: 'a configuração não permite eventos vindos de lá',
   whyToken: 'o token faltava ou estava errado',
-  whyPath: 'a URL tinha outro caminho que não receiver.path',
+  whyPath: 'a URL tinha outro caminho que não receiver.path ou levava a admin.port',
   whyContent: 'o que chegou não era um evento válido',
   adviceStore:
     'O serviço envia um evento mais uma vez e nunca mais: veja lá quem terminou nesse meio-tempo, e procure a causa no log. Com uma exportação dele, {command} encontra-os.',
@@ -159,7 +159,7 @@ export const pt = {
     '{from} parece ser um proxy seu, e qualquer um pode estar atrás dele: primeiro configure receiver.trustProxy, com 1 para um só proxy, com 2 para dois; cada um deve completar X-Forwarded-For.',
   adviceToken: 'Compare receiver.token com a “Webhook URL” na conta do serviço.',
   advicePath:
-    'Compare receiver.path com o caminho da “Webhook URL” na conta do serviço; o caminho chamado está no log.',
+    'Compare receiver.path com o caminho da “Webhook URL” na conta do serviço; o caminho chamado está no log. A porta a chamar é receiver.port.',
   adviceContent:
     '{list} diz o que estava errado. Talvez o serviço tenha mudado o que envia: corrija isso na conta dele, ou atualize o conector. Quem falta encontra-se com uma exportação do serviço.',
   takeIn:

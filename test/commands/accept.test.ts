@@ -33,9 +33,9 @@ alerts: { refused: { then: [ { sink: ops } ] } }
     from: string,
     event: object,
     correlationId = `c-${(posted += 1)}`,
-    { token = 's3cret', path = new URL(app.receiverUrl).pathname } = {},
+    { token = 's3cret', path = new URL(app.receiverUrl).pathname, to = app.receiverUrl } = {},
   ) => {
-    const response = await fetch(new URL(`${path}?token=${token}`, app.receiverUrl), {
+    const response = await fetch(new URL(`${path}?token=${token}`, to), {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -86,14 +86,15 @@ test('what came from the address of a proxy leads to trustProxy, and is not offe
   expect(page).toContain(`as if it came now? ${caution}`);
 });
 
-test('an event that was sent to another path is told of, kept, and taken in by hand', async () => {
-  const { command, post, ops, api, told } = await refusing();
-  expect(await post(allowed, { candidateId: 'dana' }, 'c-1', { path: '/elsewhere' })).toMatchObject({
-    status: 404,
-  });
+test.each([
+  ['another path', () => ({ path: '/elsewhere' })],
+  ['the admin port', ({ adminUrl }: { adminUrl: string }) => ({ to: adminUrl })],
+])('an event that was sent to %s is told of, kept, and taken in by hand', async (_, where) => {
+  const { app, command, post, ops, api, told } = await refusing();
+  expect(await post(allowed, { candidateId: 'dana' }, 'c-1', where(app))).toMatchObject({ status: 404 });
   await eventually(() => expect(ops.calls).toHaveLength(1));
   expect(JSON.parse(ops.calls[0]!.body).data).toMatchObject({
-    detail: expect.stringContaining('the URL had another path than receiver.path'),
+    detail: expect.stringContaining('the URL had another path than receiver.path, or led to admin.port'),
     advice: expect.stringContaining('Compare receiver.path with the path of the Webhook URL'),
   });
   expect(await command('status')).toMatchObject({
@@ -107,6 +108,20 @@ test('an event that was sent to another path is told of, kept, and taken in by h
   expect((await command('accept', '--from', allowed, '--yes')).code).toBe(0);
   await eventually(() => expect(told()).toEqual(['dana']));
   expect((await command('status')).code).toBe(0);
+});
+
+test('at the admin port, what is no event of somebody who may send one is a request as others are', async () => {
+  const { app, post, api } = await refusing();
+  const to = app.adminUrl;
+  const dana = { candidateId: 'dana' };
+  expect((await post(unheardOf, dana, 'c-1', { to })).status).toBe(401);
+  expect((await post(allowed, dana, 'c-2', { to, token: 'guessed' })).status).toBe(401);
+  expect((await post(allowed, dana, 'c-3', { to, path: '/elsewhere' })).status).toBe(401);
+  expect((await post(allowed, dana, '', { to })).status).toBe(401);
+  expect((await post(allowed, dana, 'c-4', { to })).status).toBe(404);
+  await eventually(async () =>
+    expect((await api('/refused')).items).toMatchObject([{ candidateId: 'dana' }]),
+  );
 });
 
 test('who looks for a candidate hears of what came and was not taken in', async () => {

@@ -363,44 +363,6 @@ rules:
     expect(jsonLines(await command('events', '--json'))[0]).toMatchObject({ candidateId });
   });
 
-  test('--rejected shows an event that came to the port of the operations page, and no other request there', async () => {
-    const { app, command } = await startServing();
-    const { pathname } = new URL(app.receiverUrl);
-    const at = (path: string) => ({ receiverUrl: app.adminUrl + path });
-    expect((await post(at('/other'), { candidateId: 'Eve' }, 'elsewhere')).status).not.toBe(404);
-    expect((await fetch(app.adminUrl + pathname, { method: 'POST' })).status).not.toBe(404);
-    expect((await post(at(pathname), { candidateId: 'Dana' }, 'astray')).status).toBe(404);
-    const { out } = await eventually(async () => {
-      const listed = await command('events', '--rejected');
-      expect(listed.out).not.toContain('No requests that were not valid events');
-      return listed;
-    });
-    expect(out).toMatch(
-      /^\S+ \S+ UTC {2}404 {2}from 127\.0\.0\.1 {2}correlation id astray\n.*the port of the operations page.*\n {4}body: .*Dana.*\n$/,
-    );
-    expect((await command('events', '--candidate', 'Dana')).out).toContain('was not a valid event');
-    expect(await (await fetch(`${app.adminUrl}/metrics`)).text()).toContain(
-      'candidate_connector_requests_total{result="invalid"} 1\n',
-    );
-  });
-
-  test('nobody who may not send events writes into --rejected by the port of the operations page', async () => {
-    const { folder, write } = await workplace();
-    const trusted = "allowFrom: [192.0.2.7], trustProxy: 1, token: 'a-token-of-24-letters-or-more'";
-    const file = await write('guarded.yaml', base(folder).replace('allowFrom: any', trusted) + nothing);
-    const { adminUrl } = await serving(file);
-    const sends = (from: string, token: string) =>
-      post({ receiverUrl: `${adminUrl}/hook?token=${token}` }, {}, from, { 'x-forwarded-for': from });
-    const right = 'a-token-of-24-letters-or-more';
-    expect((await sends('203.0.113.9', right)).status).not.toBe(404);
-    expect((await sends('192.0.2.7', 'guessed')).status).not.toBe(404);
-    expect((await sends('192.0.2.7', right)).status).toBe(404);
-    await eventually(async () => {
-      const { out } = await run(['events', '--rejected', '--config', file]);
-      expect(out.match(/correlation id \S+/g)).toEqual(['correlation id 192.0.2.7']);
-    });
-  });
-
   test('--rejected shows what was refused for its content, and why', async () => {
     const { app, command } = await startServing();
     expect((await post(app, { candidateId: 'Dana', status: 'InProgress' }, 'refused')).status).toBe(422);

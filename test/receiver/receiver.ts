@@ -87,7 +87,7 @@ export async function startReceiver(
   const counted: string[] = [];
   const formatters = { level: (level: string) => ({ level }) };
   const log = pino({ base: null, formatters }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const server = createReceiver({
+  const { receiver: server } = createReceiver({
     config: () => current.config,
     tokens,
     inbox,

@@ -138,7 +138,7 @@ export const refused = z.object({
   reason: z
     .enum(refusalReasons)
     .describe(
-      'The store could not take them, more connections were open than there is room for, the address is not allowed, the token was wrong, or the URL had another path than `receiver.path`.',
+      'The store could not take them, more connections were open than there is room for, the address is not allowed, the token was wrong, or the URL had another path than `receiver.path` or led to `admin.port`.',
     ),
   from: z.string().describe('An address; of IPv6 a network; `others` for all beyond 50 sources.'),
   count,
