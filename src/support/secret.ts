@@ -122,10 +122,20 @@ export function partsOfUrl(text: string): string[] {
 /** Parses a URL, with its first host if a database has several. */
 const urlOf = (text: string): URL | null => URL.parse(urlsOfHosts(text)[0] ?? '');
 
+/**
+ * What stands before a URL's password, the password as it was meant, and the rest. A `/` in it that is not encoded ends the
+ * login for a parser; who wrote it meant all up to the last `@`. Without a password, two of them are empty.
+ */
+export function aroundPassword(text: string): [before: string, password: string, rest: string] {
+  const [before = text] = /^.*?:\/\/[^:/@]*:/s.exec(text) ?? [];
+  const end = Math.max(text.lastIndexOf('@'), before.length);
+  return [before, text.slice(before.length, end), text.slice(end)];
+}
+
 /** The password in a URL, as written and decoded, and a user that looks like the key of an API. */
 export function urlPasswords(text: string): string[] {
   const { protocol = '', username = '', password = '' } = urlOf(text) ?? {};
-  const written = /:\/\/[^/@:]*:([^/]*)@/.exec(text)?.[1] ?? '';
+  const [, written] = aroundPassword(text);
   const keys = protocol.startsWith('http') && looksRandom(username) ? [username] : [];
   return password === ''
     ? keys

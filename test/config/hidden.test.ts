@@ -114,6 +114,24 @@ describe('a credential is hidden in the lines of a config', () => {
     expect(shown(text)).not.toContain('hunter2');
   });
 
+  test.each([
+    'smtp://me:a@B/c9@mail.example.com:587',
+    'https://me:a/b@B/c9@ats.example.com/in',
+    'postgres://me:p@ss/c9@db/x',
+  ])('up to the last @ of a URL, where its password has @ and / as they are: %s', (url) => {
+    for (const text of [`sinks: { a: { url: ${url} } }`, `sinks: { a: { url: x${url} } }`])
+      expect(shown(text)).not.toContain('c9');
+  });
+
+  test('but not paths with an @ in them', () => {
+    const text = [
+      'one: { url: https://ats.example.com/@hiring }',
+      'two: { url: "https://ats.example.com/in?mail=dana@example.com" }',
+      'three: { url: postgres://connector@db:5432/cc }',
+    ].join('\n');
+    expect(shown(text)).toBe(text);
+  });
+
   test('but not the column that is the key of an action, and no word for what is not known', () => {
     const action = '{ sink: sheet, key: Id, body: { key: hunter2 } }';
     const text = [

@@ -512,6 +512,16 @@ describe('a report of problems shows no credential', () => {
   });
 });
 
+test('a password in a URL is masked up to the last @, as its @ and / may not be encoded, and no path with an @', () => {
+  const given = (url: string) =>
+    load('sinks: { page: { connector: pager, token: abcdefgh, url: "${ATS_URL}" } }', { ATS_URL: url });
+  expect(given('https://me:a@B/c9@ats.example.com/in').mask('the login me:a@B/c9@ats')).toBe(
+    'the login me:***@ats',
+  );
+  for (const url of ['https://ats.example.com:8443/@me', 'https://ats.example.com/in?mail=x@y'])
+    expect(given(url).mask(url)).toBe(url);
+});
+
 test('a folder on the way to the store is no secret, however random its name looks', () => {
   const url = 'sqlite:/srv/candidate-connector-v8x2k1/connector.db';
   const { mask } = load("store: { url: '${STORE_URL}' }", { STORE_URL: url });

@@ -1,4 +1,4 @@
-import { looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
+import { aroundPassword, looksRandom, type Mask, namesSecret, secretsOfUrl } from '../../support/secret.ts';
 import { credentialKey, knownToken, underCredentialKey } from './names.ts';
 import type { WrittenScalar } from './places.ts';
 
@@ -113,14 +113,15 @@ const word = /[^\s"']+/g;
 
 /** Hides passwords in URLs: before an `@` or, where that is missing, in place of the port. */
 function hideInUrls(text: string): string {
-  const parts = text.split('@');
-  if (parts.length === 1) return text.replace(/(:\/\/[^:/[\]]*:)(?!\d{1,5}(?:\W|$)|[${])(.+)$/s, hide);
+  if (!text.includes('@')) return text.replace(/(:\/\/[^:/[\]]*:)(?!\d{1,5}(?:\W|$)|[${])(.+)$/s, hide);
+  const [before, password, rest] = aroundPassword(text);
+  // Each part by itself, as one with a tag stays.
+  const hiddenPassword = password.split('@').map(starsAlone).join('@');
+  const parts = `${before}${hiddenPassword}${rest}`.split('@');
   const last = parts.pop() ?? '';
+  // A URL without its slashes.
   const hidden = parts.map((part) =>
-    part
-      .replace(/(:\/\/[^:/]*:)(.+)$/s, hide)
-      // A URL without its slashes.
-      .replace(/(?<=:)[^:]+$/, (user) => (looksRandom(user) ? starsAlone(user) : user)),
+    part.replace(/(?<=:)[^:]+$/, (user) => (looksRandom(user) ? starsAlone(user) : user)),
   );
   return [...hidden, last].join('@');
 }
