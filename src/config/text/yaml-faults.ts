@@ -24,12 +24,14 @@ export function textFaults(errors: readonly YAMLParseError[], text: string, line
   const told = errors.some(isTab) ? errors.filter(isTab) : withoutMoved(errors, text);
   // After a value that ended too early, the library reports every further line.
   const own = told.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
-  const inOrder = own.toSorted((a, b) => a.pos[0] - b.pos[0]);
-  const byLine = Map.groupBy(inOrder, ({ pos }) => lines.linePos(pos[0]).line);
+  const byLine = Map.groupBy(inOrder(own), ({ pos }) => lines.linePos(pos[0]).line);
   return Array.from(byLine.values(), (alike) =>
     toFault(alike.find((error) => endingQuoteAt(error, text)) ?? alike[0]!, text),
   );
 }
+
+const inOrder = (errors: readonly YAMLParseError[]): YAMLParseError[] =>
+  errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
 
 /** The last two lines of a text, the first of which is indented by odd characters, which YAML takes for text. */
 const oddlyIndented = new RegExp(
@@ -130,18 +132,22 @@ function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLPars
   const deeper = new Set(errors.filter(isDeeper).map(({ pos }) => pos[0]));
   // The line below a key without its colon is taken for a part of that key.
   const keyless = errors.find(({ code, pos }) => code === 'MULTILINE_IMPLICIT_KEY' && !isValue(text, pos[0]));
+  const endOfKeyless = keyless === undefined ? -1 : text.indexOf('\n', keyless.pos[0]);
   const isBelow = ({ pos }: YAMLParseError) =>
-    keyless !== undefined && text.slice(keyless.pos[0], pos[0]).split('\n').length === 2;
+    endOfKeyless !== -1 && lineStart(text, pos[0]) === endOfKeyless + 1;
   const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
   const first = errors.find(isMoved);
   // So is a list that goes on below a wrong entry, which is one of the last errors before it.
-  const strays = errors.filter(({ message, pos }) => {
-    if (!isStrayList.test(message)) return false;
-    const above = errors.filter((other) => other.pos[0] < lineStart(text, pos[0])).slice(-3);
-    return above.some((other) => isWithin(text, other.pos[0], pos[0]));
-  });
-  const isStray = ({ pos }: YAMLParseError) =>
-    strays.some((stray) => lineStart(text, stray.pos[0]) === lineStart(text, pos[0]));
+  const byLine = [...Map.groupBy(inOrder(errors), ({ pos }) => lineStart(text, pos[0]))];
+  const isStrayAt = ([line, alike]: (typeof byLine)[number], index: number) => {
+    const above = byLine.slice(Math.max(0, index - 3), index).flatMap(([, others]) => others);
+    return (
+      alike.some(({ message }) => isStrayList.test(message)) &&
+      above.slice(-3).some((other) => isWithin(text, other.pos[0], line))
+    );
+  };
+  const strays = new Set(byLine.filter(isStrayAt).map(([line]) => line));
+  const isStray = ({ pos }: YAMLParseError) => strays.has(lineStart(text, pos[0]));
   const quote = errors.find((error) => endingQuoteAt(error, text));
   const isUnclosed = ({ message, pos }: YAMLParseError) =>
     quote !== undefined && isOpenFlow.test(message) && pos[0] > quote.pos[0];
@@ -187,7 +193,8 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
   // The text that the library quotes may be a credential.
   const other = ambiguous.find(([known]) => known.test(message))?.[1] ?? message.replace(/(?<=\w): .*/s, '');
   // A comment in the place of a value on the line before may hide the closing bracket.
-  const lastLine = text.slice(0, pos[0]).trimEnd().split('\n').at(-1) ?? '';
+  const before = text.slice(0, pos[0]).trimEnd();
+  const lastLine = lineBefore(before, before.length);
   const isOpen = isOpenFlow.test(message);
   const isCommented = isOpen && /[:,[]\s+#[^\s#]/.test(lastLine);
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
@@ -208,7 +215,7 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
   if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && lacksSpace.test(text.slice(pos[0]))))
     return { range: pos, message: 'a space is missing after the ":"' };
-  const [line = ''] = text.slice(pos[0]).split('\n');
+  const [line = ''] = text.slice(pos[0]).split('\n', 1);
   const [sign] = /^(?:\/[/*]|<!--)/.exec(line) ?? [];
   if (sign !== undefined)
     return { range: [pos[0], pos[0] + sign.length], message: `a comment begins with #, not with ${sign}` };
