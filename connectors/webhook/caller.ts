@@ -93,13 +93,13 @@ export class Caller {
       new AccessTokens(auth.oauth2, postForm(this.#tokenRoute), refreshTokens);
   }
 
-  readonly mask: Mask = (text) => this.#maskOwn(this.maskMade(text));
+  readonly mask: Mask = (text) => this.#maskOwn(this.#maskMade(text));
 
   /** Masks what calls are made with and the config does not have: access tokens, and the login of HTTP Basic. */
-  readonly maskMade: Mask = (text) => this.#maskLogin(this.#tokens ? this.#tokens.mask(text) : text);
+  readonly #maskMade: Mask = (text) => this.#maskLogin(this.#tokens ? this.#tokens.mask(text) : text);
 
   /**
-   * The outcome as it is told, without what `maskMade` hides; others mask only the secrets of the config. Servers say of a
+   * The outcome as it is told, without what only calls are made with; others mask the secrets of the config. Servers say of a
    * certificate that has ended no more than 400, or break off: so that is added.
    */
   told(outcome: Outcome, now: number): Outcome {
@@ -111,7 +111,7 @@ export class Caller {
             ...outcome,
             detail: `${outcome.detail} The certificate in cert ended ${dayOf(endsAt)}. ${renew}`,
           };
-    return maskTexts(told as unknown as Json, this.maskMade) as unknown as Outcome;
+    return maskTexts(told as unknown as Json, this.#maskMade) as unknown as Outcome;
   }
 
   /** Makes one call, or says why there is no access token for it. */

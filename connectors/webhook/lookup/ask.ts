@@ -28,8 +28,7 @@ export function connectLookup(options: LookupOptions, refreshTokens?: RefreshTok
     if (isLoggedOut && !signal.aborted) result = await caller.call(request, signal);
     if ('outcome' in result) return result.outcome;
     const { proxy } = caller.route;
-    const hide = (text: string): string => mask(caller.maskMade(text));
-    const terms = { ...options, proxy, now, hide, aborted: signal.aborted };
+    const terms = { ...options, proxy, now, hide: mask, aborted: signal.aborted };
     return caller.told(outcomeOf(result, terms), now);
   }
 
