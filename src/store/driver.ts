@@ -44,6 +44,9 @@ export class NoRoom extends StoreUnavailable {}
 /** Thrown when a part of the store cannot be used, such as a table without a right to it, or a locked row. Writes to others may succeed. */
 export class PartUnavailable extends StoreUnavailable {}
 
+/** Thrown when a part of the store's file is damaged. What does not need that part can still be read. */
+export class Damaged extends PartUnavailable {}
+
 /** The place of a store, which a copy of the store does not share. */
 export interface Home {
   /** Whether the store is in this place, which was kept earlier. */

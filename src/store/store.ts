@@ -71,7 +71,7 @@ export type {
 export type { RejectedRequest } from './rows.ts';
 export type { Candidates, EventSearch, FoundEvents } from './operations/searching.ts';
 export type { PersonPause, SinkPause, SinkFigures } from './operations/sink-health.ts';
-export { NoRoom, ServedByOlder, StoreUnavailable } from './driver.ts';
+export { Damaged, NoRoom, ServedByOlder, StoreUnavailable } from './driver.ts';
 export { contentName, keptRejected } from './operations/receiving.ts';
 export { inForce } from './operations/sink-health.ts';
 export { isFound, meansCandidate, unansweredOf } from './operations/searching.ts';

@@ -344,6 +344,30 @@ rules:
     expect(all.map(({ candidateId }) => String(candidateId)).toSorted()).toEqual(ids.toSorted());
   });
 
+  test('of a damaged store are listed up to the first that cannot be read', async () => {
+    const { folder, write } = await workplace();
+    const file = await write('config.yaml', `${base(folder)}sinks: {}\nrules: []\n`);
+    const path = join(folder, 'connector.db');
+    const store = await openStore(`sqlite:${path}`, { serve: true });
+    await store.saveConfig({ id: configId, source: { rules: [] }, savedAt: t0 });
+    const ids = Array.from({ length: 60 }, (_, index) => `candidate-${String(index).padStart(3, '0')}`);
+    for (const candidateId of ids)
+      await store.accept(arrival({ candidateId, raw: { candidateId, note: 'x'.repeat(500) } }));
+    await store.close();
+    // Overwrites the page with the 21st event, as a broken disk does.
+    const bytes = await readFile(path);
+    const at = bytes.indexOf(`"candidateId":"${ids[20]}"`);
+    const page = bytes.subarray(at - (at % 4096), at - (at % 4096) + 4096);
+    const lost = ids.findLastIndex((id) => page.includes(id));
+    page.fill(0xff);
+    await writeFile(path, bytes);
+
+    const { code, out, err } = await run(['events', '--config', file]);
+    expect(out.match(/candidate-\d+/g)).toEqual(ids.slice(lost + 1).toReversed());
+    expect(err).toContain(`${path} is damaged`);
+    expect(code).toBe(1);
+  });
+
   test('cannot act on the terminal, whatever a candidate is called', async () => {
     const { app, command } = await startServing();
     const candidateId =

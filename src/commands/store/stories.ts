@@ -8,6 +8,7 @@ import { storyJson } from '../../printed/json.ts';
 import { pageSize } from '../../store/paging.ts';
 import {
   type Candidates,
+  Damaged,
   type EventSearch,
   type EventStory,
   type Store,
@@ -139,14 +140,29 @@ export async function searchOf(
   };
 }
 
-/** Finds events page by page. A page may have few or none although there are more; see Store.search. */
+/**
+ * Finds events page by page. A page may have few or none although there are more; see Store.search. Where a part of the store
+ * is damaged, the page that needs it is read in ever smaller ones, so that all before the first event with that part is found.
+ */
 async function* found(store: Store, asked: EventSearch, limit: number): AsyncGenerator<EventStory> {
   let left = limit;
+  let most = pageSize;
   for (let after: string | null | undefined; left > 0 && after !== null;) {
-    const page = await store.search({ ...asked, limit: Math.min(left, pageSize), after });
-    yield* page.stories;
-    left -= page.stories.length;
-    after = page.after;
+    const size = Math.min(left, most);
+    try {
+      const page = await store.search({ ...asked, limit: size, after });
+      yield* page.stories;
+      left -= page.stories.length;
+      after = page.after;
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error;
+      // A search also looks at the event behind its page.
+      if (size === 1) {
+        yield* await store.events({ ...asked, limit: 1, after: after ?? undefined });
+        throw error;
+      }
+      most = Math.floor(size / 2);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
-import { PartUnavailable, StoreUnavailable } from '../driver.ts';
+import { Damaged, StoreUnavailable } from '../driver.ts';
 import { cannotOpen, codeOf, diskFull } from './files.ts';
 
 /** What an error of SQLite means. busy: wait for another process. unavailable: refuse for now. fault: a bug to fix. */
@@ -40,7 +40,7 @@ export function unavailable(error: unknown, path: string): StoreUnavailable {
   // The system makes a file system with faults read-only.
   const found = code === diskFailed && isOnReadOnlyDisk(path) ? readOnly : code;
   const explain = explanations.get(found) ?? (() => `Another process keeps ${path} locked.`);
-  const Failure = code === corrupt ? PartUnavailable : StoreUnavailable;
+  const Failure = code === corrupt ? Damaged : StoreUnavailable;
   return new Failure(explain(path), { cause: error });
 }
 
