@@ -168,9 +168,14 @@ export function needsOf(status: Status, wording = english): Need[] {
   return needs.filter((need) => need !== false);
 }
 
-/** The sinks for which something waits that will be given up, as no running replica has them in its config. */
+/**
+ * The sinks for which something waits that will be given up, as no running replica has them in its config. A person's pause
+ * without an end keeps what waits until somebody ends it; one with an end does not.
+ */
 export const goneSinks = ({ replicas, sinks }: Pick<Status, 'replicas' | 'sinks'>): SinkStatus[] =>
-  replicas.length === 0 ? [] : sinks.filter((one) => isGone(one) && one.told === null);
+  replicas.length === 0
+    ? []
+    : sinks.filter((one) => isGone(one) && !(one.pause?.by === 'person' && one.pause.until === null));
 
 /** How many causes need a person: as many as the page lists. */
 export const causesOf = (status: Status): number =>

@@ -90,7 +90,7 @@ export function conditionOf(
   const state: SinkState = (trouble && troubles[trouble.kind]) ?? otherwise;
   /**
    * What people are told is wrong with it. Of one that left the config it is only a person's pause, which keeps what waits
-   * until somebody ends it; nobody ends another one.
+   * until it ends; nobody ends another one.
    */
   const told = isInConfig || pause?.by === 'person' ? trouble : null;
   return { sink, state, trouble, told, pause, figures };

@@ -339,6 +339,9 @@ describe('status', () => {
     expect(await page()).toMatch(words);
     expect((await command('pause', 'ats')).code).toBe(0);
     await saysGone(false);
+    expect((await command('pause', 'ats', '--for', '2h')).code).toBe(0);
+    await saysGone(true);
+    expect(await page()).toMatch(words);
     await command('resume', 'ats');
     await saysGone(true);
     await write('config.yaml', before);
