@@ -8,13 +8,14 @@ import type { EmptyLookup } from './status/empty-lookups.ts';
 import type { SinkStatus, Status } from './status/status.ts';
 import { differForLong } from './status/words.ts';
 
-/** What may need a person; `refused`: events; `gone`: a sink for which something waits; `empty`: a look-up. */
+/** What may need a person; `refused`, `unread`: events; `gone`: a sink for which something waits; `empty`: a look-up. */
 export type NeedKind =
   | 'served'
   | 'unwritable'
   | 'unsent'
   | 'rescued'
   | 'refused'
+  | 'unread'
   | 'broken'
   | 'config'
   | 'restart'
@@ -50,7 +51,7 @@ export const needOf = {
 
 /** What needs a person, for commands, pages and the weekly summary alike. `wording`: the language of the sentences. Pure. */
 export function needsOf(status: Status, wording = english): Need[] {
-  const { replicas, sinks, lookups, unwritable, unsent, rescued, refused, failing } = status;
+  const { replicas, sinks, lookups, unwritable, unsent, rescued, refused, unread, failing } = status;
   const configs = replicas.map(({ config }) => config);
   const troubles = [...sinks, ...lookups].flatMap(({ told }) => told ?? []);
   const { down = [], locked = [], forgotten = [] } = Object.groupBy(troubles, ({ kind }) => needOf[kind]);
@@ -91,6 +92,12 @@ export function needsOf(status: Status, wording = english): Need[] {
       sentence: what,
       command: 'status',
     })),
+    unread > 0 && {
+      kind: 'unread',
+      words: `the last ${unread} events could not be read`,
+      sentence: wording.say('needUnread', { count: unread }),
+      command: 'events --rejected',
+    },
     configs.some((one) => one.refused?.isInForce === true) && {
       kind: 'broken',
       words: 'the config in force breaks a policy',

@@ -122,6 +122,7 @@ export const reads = {
   personPauses: sinks.personPauses,
   rejectedRequests: receiving.rejectedRequests,
   rejectedSince: counting.rejectedSince,
+  rejectedEventsAfter: counting.rejectedEventsAfter,
   retriesAsked: sinks.retriesAsked,
   search,
   signOfLife: housekeeping.signOfLife,

@@ -204,6 +204,7 @@ export const de = {
   needUnwritable: 'Der Speicher ist nicht beschreibbar: {why}',
   needUnsent: 'Was wartet, kann nicht gesendet werden: {why}',
   needRescued: 'Der Speicher ist im Betrieb ersetzt worden; was er hatte, steht in {file}',
+  needUnread: 'Ereignisse in Folge, die nicht lesbar waren: {count}',
   needConfig: 'Die geänderte Konfiguration ist abgelehnt',
   needBroken: 'Die geltende Konfiguration verletzt eine Policy',
   needSecrets: 'Die geänderten Zugangsdaten von {sinks} funktionieren nicht',

@@ -210,6 +210,7 @@ export const en = {
   needUnwritable: 'The store cannot be written: {why}',
   needUnsent: 'What waits cannot be sent: {why}',
   needRescued: 'The store was replaced while it was in use, and what it had is in {file}',
+  needUnread: 'Events in a row that could not be read: {count}',
   needConfig: 'The changed config is refused',
   needBroken: 'The config in force breaks a policy',
   needSecrets: 'The changed secrets of {sinks} do not work',

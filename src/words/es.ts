@@ -200,6 +200,7 @@ export const es = {
   needUnwritable: 'No se puede escribir en el almacenamiento: {why}',
   needUnsent: 'No se puede enviar lo que está en espera: {why}',
   needRescued: 'El almacenamiento fue reemplazado mientras estaba en uso; lo que tenía está en {file}',
+  needUnread: 'Eventos seguidos que no se pudieron leer: {count}',
   needConfig: 'La configuración modificada está rechazada',
   needBroken: 'La configuración en vigor incumple una política',
   needSecrets: 'Las credenciales cambiadas de {sinks} no funcionan',

@@ -205,6 +205,7 @@ export const fr = {
   needUnwritable: 'Le stockage n’accepte pas l’écriture : {why}',
   needUnsent: 'Ce qui attend ne peut pas être envoyé : {why}',
   needRescued: 'Le stockage a été remplacé en cours d’utilisation ; ce qu’il contenait est dans {file}',
+  needUnread: 'Événements de suite qui n’ont pas pu être lus : {count}',
   needConfig: 'La configuration modifiée est refusée',
   needBroken: 'La configuration en vigueur enfreint une règle de policies',
   needSecrets: 'Les nouveaux identifiants de {sinks} ne fonctionnent pas',

@@ -228,6 +228,7 @@ export const hr = {
   needUnwritable: 'U spremište se ne može pisati: {why}',
   needUnsent: 'Ono što čeka ne može se poslati: {why}',
   needRescued: 'Spremište je zamijenjeno dok se koristilo; ono što je imalo nalazi se u {file}',
+  needUnread: 'Događaji zaredom koji se nisu mogli pročitati: {count}',
   needConfig: 'Promijenjena konfiguracija je odbijena',
   needBroken: 'Konfiguracija na snazi krši pravilo iz policies',
   needSecrets: 'Promijenjeni pristupni podaci za {sinks} ne rade',

@@ -205,6 +205,7 @@ export const it = {
   needUnwritable: 'Non è possibile scrivere nell’archivio: {why}',
   needUnsent: 'Non è possibile inviare ciò che è in attesa: {why}',
   needRescued: 'L’archivio è stato sostituito mentre era in uso; ciò che conteneva è in {file}',
+  needUnread: 'Eventi di seguito che non è stato possibile leggere: {count}',
   needConfig: 'La configurazione modificata è rifiutata',
   needBroken: 'La configurazione in vigore viola una policy',
   needSecrets: 'Le credenziali modificate di {sinks} non funzionano',

@@ -204,6 +204,7 @@ export const nl = {
   needUnwritable: 'Er kan niet naar de opslag worden geschreven: {why}',
   needUnsent: 'Wat wacht, kan niet worden verstuurd: {why}',
   needRescued: 'De opslag is tijdens het gebruik vervangen; wat erin stond, staat in {file}',
+  needUnread: 'Gebeurtenissen op rij die niet te lezen waren: {count}',
   needConfig: 'De gewijzigde configuratie is geweigerd',
   needBroken: 'De geldende configuratie schendt een policy',
   needSecrets: 'De gewijzigde inloggegevens van {sinks} werken niet',

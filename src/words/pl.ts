@@ -282,6 +282,7 @@ export const pl = {
   needUnwritable: 'Nie można zapisać danych: {why}',
   needUnsent: 'Nie można wysłać tego, co czeka: {why}',
   needRescued: 'Magazyn danych został podmieniony w trakcie pracy; jego zawartość jest w {file}',
+  needUnread: 'Zdarzenia z rzędu, których nie udało się odczytać: {count}',
   needConfig: 'Zmieniona konfiguracja jest odrzucona',
   needBroken: 'Obowiązująca konfiguracja łamie zasadę z policies',
   needSecrets: 'Zmienione dane dostępowe dla {sinks} nie działają',

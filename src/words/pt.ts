@@ -201,6 +201,7 @@ export const pt = {
   needUnwritable: 'Não é possível gravar no armazenamento: {why}',
   needUnsent: 'Não é possível enviar o que está em espera: {why}',
   needRescued: 'O armazenamento foi substituído enquanto estava em uso; o que tinha está em {file}',
+  needUnread: 'Eventos seguidos que não puderam ser lidos: {count}',
   needConfig: 'A configuração alterada está recusada',
   needBroken: 'A configuração em vigor viola uma política',
   needSecrets: 'As credenciais alteradas de {sinks} não funcionam',

@@ -141,6 +141,33 @@ describe('status', () => {
     );
   });
 
+  test('says that a person is needed where the last three events could not be read, until one can be', async () => {
+    const { app, command, json } = await startServing();
+    const rejected = async (n: number, correlationId: string) => {
+      expect((await post(app, { candidateId: `C${n}`, status: 'Passed' }, correlationId)).status).toBe(422);
+      await eventually(async () => expect(await json()).toMatchObject({ receiver: { rejectedToday: n } }));
+    };
+    // The service sends it twice, and a scan sends no correlation id.
+    for (const [index, id] of ['c-1', 'c-1', 'c-2', ''].entries()) await rejected(index + 1, id);
+    expect(await json()).toMatchObject({ needsPerson: false, receiver: { unreadInARow: 0 } });
+    await rejected(5, 'c-3');
+    expect(await json()).toMatchObject({
+      needs: ['the last 3 events could not be read'],
+      receiver: { unreadInARow: 3 },
+    });
+    const { code, out } = await command('status');
+    expect(code).toBe(4);
+    expect(out).toMatch(/^A person is needed: the last 3 events could not be read\./);
+    expect(out).toContain('The service may have changed what it sends, or something on the way changes it.');
+    for (const path of ['/', '/attention']) {
+      const page = await (await fetch(app.adminUrl + path)).text();
+      expect(page).toContain('<b>The last 3 events could not be read</b>, so nobody was told of them.');
+      expect(page).not.toContain('of the last 7 days were not valid events');
+    }
+    expect((await post(app, { candidateId: 'Dana' }, 'c-4')).status).toBe(202);
+    expect((await command('status')).code).toBe(0);
+  });
+
   test('answers on the admin port with the same, for those with the password', async () => {
     const { app, json } = await startServing('{ port: 0, password: secret }');
     const url = new URL('/api/status', app.adminUrl);

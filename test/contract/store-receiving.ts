@@ -417,6 +417,13 @@ export function receiving(): void {
     expect(await store.rejectedSince(t0 + 5)).toEqual([{ ...content, from: 'b', count: 2, first: t0 + 6 }]);
   });
 
+  test('counts the events that were rejected after a time once each, however often they came', async () => {
+    for (const [n, correlationId] of ['a', 'a', 'b', null, 'b'].entries())
+      await store.keepRejected({ ...rejectedRequest(n + 1), correlationId }, 9);
+    const after = (n: number) => store.rejectedEventsAfter(rejectedRequest(n).receivedAt);
+    expect([await after(0), await after(2), await after(5)]).toEqual([2, 1, 0]);
+  });
+
   test('finds the rejected requests that may be about a candidate', async () => {
     const bodies = [
       '{"candidateId":"ab%\\"C-1"}',

@@ -1,8 +1,8 @@
 import { needsOf } from '../../ops/needs.ts';
-import { refusals } from '../../ops/refusals.ts';
+import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import { statusJson } from '../../ops/status/json.ts';
 import { onlyStore, readStatus, type Status } from '../../ops/status/status.ts';
-import { missedTitle, rejectedWords, unheardWords } from '../../ops/status/words.ts';
+import { missedTitle, rejectedWords, unheardWords, unreadWords } from '../../ops/status/words.ts';
 import { StoreUnavailable } from '../../store/store.ts';
 import { program, shellWord } from '../../support/invocation.ts';
 import { isPostgres } from '../../support/store-url.ts';
@@ -62,6 +62,7 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
       ...(found.rejectedThisWeek > 0
         ? [`${rejectedWords(found)}: \`${program} events --rejected\` says why`]
         : []),
+      ...(found.unread > 0 ? [`  ${unreadWords}; then \`${reconcileCommand()} --accept\``] : []),
     ],
     Refused: refusals(found.refused).flatMap(({ what, first, last, advice, command: ignoring }) => [
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),

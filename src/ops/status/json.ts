@@ -28,6 +28,7 @@ export function statusJson(status: Status) {
       eventsToday: status.eventsToday,
       rejectedToday: status.rejectedToday,
       rejectedThisWeek: status.rejectedThisWeek,
+      unreadInARow: status.unread,
     },
     storeProblem: status.unwritable ?? status.unsent,
     storeRescued: status.rescued,

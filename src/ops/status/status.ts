@@ -20,6 +20,8 @@ const aliveForMs = 3 * sayEveryMs;
 const shownNotices = 5;
 /** Events are counted up to here. */
 const mostUnanswered = 1000;
+/** Fewer events in a row may be odd ones among others. */
+const fewestUnread = 3;
 
 export type StuckNotice = Status['stuckNotices'][number];
 export type SinkStatus = Awaited<ReturnType<typeof readSinks>>['sinks'][number];
@@ -98,6 +100,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
+    unread: unreadIn(await store.rejectedEventsAfter(Math.max(lastEventAt ?? 0, weekAgo))),
     ...(await store.waiting(today.epochMilliseconds, weekAgo)),
     ...called,
     /** The look-ups that find nothing, or not all. */
@@ -125,6 +128,9 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     notices: await store.notices({ limit: shownNotices }),
   };
 }
+
+/** The events of the last week that were rejected since the last valid one; 0 where that are too few for a changed format. */
+const unreadIn = (rejected: number): number => (rejected < fewestUnread ? 0 : rejected);
 
 function lastMove(replicas: readonly ReplicaState[], since: number): number | null {
   const last = Math.max(...replicas.map(({ movedAt }) => movedAt ?? -Infinity));

@@ -12,6 +12,10 @@ import { isUnderWay } from '../../model.ts';
 export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejectedThisWeek'>): string =>
   `${count(many, 'request')}${many < keptRejected ? '' : ' or more'} of the last 7 days ${many === 1 ? 'was not a valid event' : 'were not valid events'}`;
 
+/** Where events in a row could not be read: what may be the matter, and what ends it. */
+export const unreadWords =
+  'The service may have changed what it sends, or something on the way changes it. It is over with the next event that can be read';
+
 /** The title over what was delivered of late with a fault, such as a recipient that was left out or a column that was made anew. */
 export const missedTitle = 'Delivered, but not as meant';
 

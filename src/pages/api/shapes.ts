@@ -160,6 +160,9 @@ export const status = z.object({
     eventsToday: count,
     rejectedToday: count.describe('At most 1000: no more are kept.'),
     rejectedThisWeek: count.describe('Of the last 7 days; at most 1000.'),
+    unreadInARow: count.describe(
+      'Events that were not valid, since the last valid one or in 7 days; 0 where there are fewer than 3.',
+    ),
   }),
   storeProblem: z
     .string()

@@ -24,6 +24,7 @@ import {
   emptyLookupWords,
   rejectedWords,
   rescuedWords,
+  unreadWords,
   whyDiffer,
 } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
@@ -98,6 +99,13 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
           ${helpLink()}
         </li>`,
     ),
+  unread: ({ unread }) => [
+    html`<li>
+      <b>The last ${unread} events could not be read</b>, so nobody was told of them.
+      <a href="/rejected">See what was wrong, and how to take them in</a>
+      <div class="small muted">${unreadWords}.</div>
+    </li>`,
+  ],
   broken: (status, asked) => refusedConfigs(status, asked, true),
   config: (status, asked) => refusedConfigs(status, asked, false),
   restart: ({ replicas }) =>
@@ -305,9 +313,10 @@ export function sinkRate({ figures }: SinkStatus, times: Times): Html | null {
   return html`${worked}${worked && tried && ', '}${tried}`;
 }
 
-/** The notice of the last week's requests that were not valid events. */
+/** The notice of the last week's requests that were not valid events, where they need nobody at once. */
 export const rejectedNotice = (status: Status): Html | false =>
   status.rejectedThisWeek > 0 &&
+  status.unread === 0 &&
   html`<p class="notice wait">
     <b>${rejectedWords(status)}</b>, so no message went out. <a href="/rejected">See what was wrong</a>
   </p>`;

@@ -162,6 +162,8 @@ export const sql = {
   select 'content' as reason, r.address as "from", count(*) as count, min(r.received_at) as first, max(r.received_at) as last
   from rejected_requests r where r.received_at >= $1 and r.correlation_id is not null
   group by r.address order by count(*) desc, r.address`),
+  rejectedEvents: query<{ readonly n: number }>(`
+  select count(distinct r.correlation_id) as n from rejected_requests r where r.received_at > $1`),
   /** For each sink, when its first delivery is due, and when its oldest waiting event and notice came. */
   pendingBySink: query<{
     readonly sink: string;
@@ -273,6 +275,11 @@ export function* lastEventAt(until = Number.MAX_SAFE_INTEGER): Operation<number 
  */
 export function rejectedSince(since: number): Operation<NotTakenIn[]> {
   return all(sql.rejectedSince, since);
+}
+
+/** How many events were rejected after a time (ms): the service sends each of them twice, under one correlation id. */
+export function* rejectedEventsAfter(time: number): Operation<number> {
+  return (yield* get(sql.rejectedEvents, time))?.n ?? 0;
 }
 
 /** What a page shows of today and of what waits. `today`: when the day began (ms). */
