@@ -124,10 +124,11 @@ const urlOf = (text: string): URL | null => URL.parse(urlsOfHosts(text)[0] ?? ''
 
 /**
  * What stands before a URL's password, the password as it was meant, and the rest. A `/` in it that is not encoded ends the
- * login for a parser; who wrote it meant all up to the last `@`. Without a password, two of them are empty.
+ * login for a parser; who wrote it meant all up to the last `@`. The user may be an address of mail. Without a password, two of
+ * them are empty.
  */
 export function aroundPassword(text: string): [before: string, password: string, rest: string] {
-  const [before = text] = /^.*?:\/\/[^:/@]*:/s.exec(text) ?? [];
+  const [before = text] = /^.*?:\/\/[^:/]*:/s.exec(text) ?? [];
   const end = Math.max(text.lastIndexOf('@'), before.length);
   return [before, text.slice(before.length, end), text.slice(end)];
 }

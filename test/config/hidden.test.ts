@@ -116,6 +116,9 @@ describe('a credential is hidden in the lines of a config', () => {
 
   test.each([
     'smtp://me:a@B/c9@mail.example.com:587',
+    'smtp://me@example.com:a/b@B/c9@mail.example.com:587',
+    'smtp://me@example.com:ab/c9@mail.example.com:587',
+    'smtp://me@example.com:abcd efgh c9cd c9gh@mail.example.com:587',
     'https://me:a/b@B/c9@ats.example.com/in',
     'postgres://me:p@ss/c9@db/x',
   ])('up to the last @ of a URL, where its password has @ and / as they are: %s', (url) => {

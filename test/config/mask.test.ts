@@ -515,9 +515,10 @@ describe('a report of problems shows no credential', () => {
 test('a password in a URL is masked up to the last @, as its @ and / may not be encoded, and no path with an @', () => {
   const given = (url: string) =>
     load('sinks: { page: { connector: pager, token: abcdefgh, url: "${ATS_URL}" } }', { ATS_URL: url });
-  expect(given('https://me:a@B/c9@ats.example.com/in').mask('the login me:a@B/c9@ats')).toBe(
-    'the login me:***@ats',
-  );
+  for (const user of ['me', 'me@a.io'])
+    expect(given(`https://${user}:a@B/c9@ats.example.com/in`).mask(`the login ${user}:a@B/c9@ats`)).toBe(
+      `the login ${user}:***@ats`,
+    );
   for (const url of ['https://ats.example.com:8443/@me', 'https://ats.example.com/in?mail=x@y'])
     expect(given(url).mask(url)).toBe(url);
 });

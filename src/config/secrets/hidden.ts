@@ -103,7 +103,7 @@ const hideCredentials = (line: string, isShared = (_value: string): boolean => f
     .replaceAll(word, hideRandom);
 
 /** A password with blanks in a URL: some services show theirs in groups of four. */
-const withBlanks = /(:\/\/[^:/\s@"']{0,200}:)(?!\d{1,5}(?:\W|$))([^@"]{1,300})(?=@)/g;
+const withBlanks = /(:\/\/[^:/\s"']{0,200}:)(?!\d{1,5}(?:\W|$))([^@"]{1,300})(?=@)/g;
 
 /** A text for a message, without the credentials in its URLs: where it is cut there, too little may be left to know one by. */
 export const withoutCredentials = (text: string): string =>
