@@ -71,12 +71,34 @@ const secretParts = /(?:^|[^a-z])(?:pw|pin|otp|sig|dsn|sas|salt|hmac)(?:[^a-z]|$
 /** Whether a variable, header, body key or query parameter of this name holds a credential. */
 export const namesSecret = (name: string): boolean => secretWords.test(name) || secretParts.test(name);
 
-/** A secret, and the parts of it that are secret by themselves: of a URL, or of a service account's JSON. */
+/** A secret, and the parts of it that are secret by themselves: of a URL, a service account's JSON, or a header. */
 export const withParts = (secret: string): string[] => [
   secret,
   ...partsOfUrl(secret),
   ...credentialsIn(secret),
+  ...credentialsBehindKind(secret),
 ];
+
+const scheme = /^(?:bearer|basic|token|bot|apikey)\s+/i;
+
+/** What a header has behind its scheme, as in `Bearer …`. */
+export const withoutScheme = (header: string): string => header.replace(scheme, '');
+
+/** What stands behind a word that says of which kind a secret is: it alone is what a tool may quote. Of a login, the password, too. */
+function credentialsBehindKind(secret: string): string[] {
+  const text = secret.trim();
+  const [, ofHeader] = /^[a-z][\w-]*\s+(\S+)$/i.exec(text) ?? [];
+  if (ofHeader !== undefined && (scheme.test(text) || looksRandom(ofHeader)))
+    return [ofHeader, ...(/^basic\s/i.test(text) ? passwordIn(ofHeader) : [])];
+  // Of a key to sign with: base64, without padding as well.
+  return /^whsec_./.test(text) ? [text.slice('whsec_'.length).replace(/=+$/, '')] : [];
+}
+
+/** The password of a login of HTTP's Basic scheme: `user:password` in base64. */
+function passwordIn(login: string): string[] {
+  const [, password = ''] = /^[^:]*:(.+)$/s.exec(Buffer.from(login, 'base64').toString('utf8')) ?? [];
+  return password === '' ? [] : [password];
+}
 
 function credentialsIn(text: string): string[] {
   if (!text.trimStart().startsWith('{')) return [];

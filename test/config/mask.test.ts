@@ -166,6 +166,20 @@ test('the value of a switch is no secret, whatever its variable is called', () =
   );
 });
 
+test.each([
+  ['Bearer 0a1b2c3d-4e5f', '0a1b2c3d-4e5f'],
+  ['  token   0a1b2c3d-4e5f\n', '0a1b2c3d-4e5f'],
+  ['Basic ZGFuYTpodW50ZXItdHdv', 'ZGFuYTpodW50ZXItdHdv'],
+  ['Basic ZGFuYTpodW50ZXItdHdv', 'hunter-two'],
+  ['whsec_YSBzZWNyZXQgdGhhdA==', 'YSBzZWNyZXQgdGhhdA'],
+])('of %j, what stands behind the word that says its kind is a secret of its own', (secret, part) => {
+  expect(masker([secret])(`no account has ${part}, dana`)).toBe('no account has ***, dana');
+});
+
+test('no word of a password that has several is masked by itself', () => {
+  expect(masker(['correct horse', 'battery staple-12'])('a horse, a staple-12')).toBe('a horse, a staple-12');
+});
+
 test('the keys of a service account are secrets of their own', () => {
   const account = JSON.stringify({ client_email: 'robot@example.com', private_key: '-----BEGIN\nKEY-----' });
   const mask = masker([account]);

@@ -7,6 +7,7 @@ import {
   secretParameters,
   secretsOfUrl,
   urlPasswords,
+  withoutScheme,
 } from '../../support/secret.ts';
 import { actionsOf, type PlanSource } from '../plan-source.ts';
 import { type Fault, warning } from '../text/problems.ts';
@@ -64,8 +65,7 @@ function inText(text: string, path: Path): string[] {
   const place = placeOf(path);
   const isNamed = path.at(-2) === 'headers' || place.inSecret || namesSecret(name);
   // Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves.
-  if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text)))
-    return [text.replace(/^(?:bearer|basic|token|bot|apikey)\s+/i, '')];
+  if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text))) return [withoutScheme(text)];
   if (path.at(-1) !== 'body') return [];
   return credentialsNamedIn(text);
 }
