@@ -220,6 +220,21 @@ test('waits for what is being sent, and says that it may have arrived', async ()
   expect(await files()).not.toContain('Dana');
 });
 
+test('ends what is pending before it waits for what is being sent: it would go out meanwhile', async () => {
+  const { app, ats, crm, command } = await startServing();
+  ats.faults.decide = () => ({ kind: 'hang', commit: true });
+  await command('pause', 'crm');
+  const { eventId } = await post(app, { candidateId: 'Dana' });
+  const listed = async (state: string) => (await command('events', '--state', state)).out;
+  await eventually(async () => expect(await listed('sending')).toContain(eventId));
+  const erased = command('forget', 'Dana', '--yes');
+  await eventually(async () => expect(await listed('discarded')).toContain(eventId));
+  await command('resume', 'crm');
+  await ats.stop();
+  expect(await erased).toMatchObject({ code: 0 });
+  expect(crm.calls).toEqual([]);
+});
+
 test('erases beside a reader, and lets go of the old pages when that has ended', async () => {
   const { app, folder, command, files } = await startServing();
   await post(app, { candidateId: 'Dana-1' });

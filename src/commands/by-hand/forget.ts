@@ -208,7 +208,10 @@ const lookEveryMs = 200;
 
 type Erasure = Extract<Forgotten, { readonly done: true }>;
 
-/** Erases a candidate. Waits for deliveries under way: else a tool would get a message that nobody knows of any more. */
+/**
+ * Erases a candidate. Waits for deliveries under way: else a tool would get a message that nobody knows of any more. What is pending
+ * would go out meanwhile, so it ends first. A digest that was tried and tells of others, too, is waited for.
+ */
 async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erasure> {
   const deadline = performance.now() + patientForMs;
   for (;;) {
@@ -217,11 +220,21 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     const eventIds = details.map(({ event }) => event.id);
     const mentions = mentionsIn({ id: candidateId, details });
     const asked = { candidateId, eventIds, mentions };
-    const forgotten = await store.forget(asked, await store.now(), byUser(options, io));
+    const by = byUser(options, io);
+    const forgotten = await store.forget(asked, await store.now(), by);
     if (forgotten.done) return forgotten;
+    const pending = deliveriesIn(details).filter(
+      ({ state, carrier }) => state === 'pending' && carrier === null,
+    );
+    if (pending.length > 0)
+      await store.discard(
+        pending.map(({ id }) => id),
+        await store.now(),
+        by,
+      );
     if (performance.now() > deadline) {
       throw new CommandError(
-        `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased`,
+        `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased, and what was pending is discarded`,
       );
     }
     await sleep(lookEveryMs);
