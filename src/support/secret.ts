@@ -84,20 +84,24 @@ const scheme = /^(?:bearer|basic|token|bot|apikey)\s+/i;
 /** What a header has behind its scheme, as in `Bearer …`. */
 export const withoutScheme = (header: string): string => header.replace(scheme, '');
 
-/** What stands behind a word that says of which kind a secret is: it alone is what a tool may quote. Of a login, the password, too. */
+/** What stands behind a word that says of which kind a secret is: it alone is what a tool may quote. Of a login, its parts, too. */
 function credentialsBehindKind(secret: string): string[] {
   const text = secret.trim();
   const [, ofHeader] = /^[a-z][\w-]*\s+(\S+)$/i.exec(text) ?? [];
   if (ofHeader !== undefined && (scheme.test(text) || looksRandom(ofHeader)))
-    return [ofHeader, ...(/^basic\s/i.test(text) ? passwordIn(ofHeader) : [])];
+    return [ofHeader, ...(/^basic\s/i.test(text) ? secretsOfLogin(ofHeader) : [])];
   // Of a key to sign with: base64, without padding as well.
   return /^whsec_./.test(text) ? [text.slice('whsec_'.length).replace(/=+$/, '')] : [];
 }
 
-/** The password of a login of HTTP's Basic scheme: `user:password` in base64. */
-function passwordIn(login: string): string[] {
-  const [, password = ''] = /^[^:]*:(.+)$/s.exec(Buffer.from(login, 'base64').toString('utf8')) ?? [];
-  return password === '' ? [] : [password];
+/**
+ * What is secret of a login of HTTP's Basic scheme, `user:password` in base64: the password, and a user that looks like the key
+ * of an API, or has no password.
+ */
+function secretsOfLogin(login: string): string[] {
+  const decoded = Buffer.from(login, 'base64').toString('utf8');
+  const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(decoded) ?? [];
+  return [...(looksRandom(user) ? [user] : []), password || user];
 }
 
 function credentialsIn(text: string): string[] {

@@ -171,6 +171,9 @@ test.each([
   ['  token   0a1b2c3d-4e5f\n', '0a1b2c3d-4e5f'],
   ['Basic ZGFuYTpodW50ZXItdHdv', 'ZGFuYTpodW50ZXItdHdv'],
   ['Basic ZGFuYTpodW50ZXItdHdv', 'hunter-two'],
+  // Many APIs take their key as the user, with no password or any.
+  ['Basic OWY4ZTdkNmM1YjRhMzkyODo=', '9f8e7d6c5b4a3928'],
+  ['Basic OWY4ZTdkNmM1YjRhMzkyODp1bnVzZWQ=', '9f8e7d6c5b4a3928'],
   ['whsec_YSBzZWNyZXQgdGhhdA==', 'YSBzZWNyZXQgdGhhdA'],
 ])('of %j, what stands behind the word that says its kind is a secret of its own', (secret, part) => {
   expect(masker([secret])(`no account has ${part}, dana`)).toBe('no account has ***, dana');
