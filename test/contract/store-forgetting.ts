@@ -192,6 +192,24 @@ export function forgetting(): void {
     expect(await forget()).toMatchObject({ done: true });
   });
 
+  test('discards what is pending before it waits, which else went out meanwhile, and nothing of others', async () => {
+    const { eventId } = await accept(gone, [
+      planned(),
+      inDigest(),
+      planned({ dueAt: t0 + day }),
+      inDigest({ lane: 'shared' }),
+    ]);
+    const tried = await claimDue(store, t0, 'mail');
+    const other = await accept(kept, [inDigest({ lane: 'shared' }), inDigest()]);
+    tried.push(...(await claimDue(store, t0, 'shared')));
+    await store.record(tried.map((one) => resultOf(one, retry)));
+    await claimDue(store);
+    expect(await forget()).toMatchObject({ done: false, underWay: { length: 2 } });
+    const statesOf = async (id: string) => (await store.event(id))!.deliveries.map(({ state }) => state);
+    expect(await statesOf(eventId)).toEqual(['sending', 'discarded', 'discarded', 'pending']);
+    expect(await statesOf(other.eventId)).toEqual(['pending', 'pending']);
+  });
+
   test('waits for a person with a digest that may have arrived: without its carrier it would go again under another id', async () => {
     await accept(gone, [inDigest()]);
     await accept(kept, [inDigest()]);

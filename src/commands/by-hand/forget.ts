@@ -209,8 +209,8 @@ const lookEveryMs = 200;
 type Erasure = Extract<Forgotten, { readonly done: true }>;
 
 /**
- * Erases a candidate. Waits for deliveries under way: else a tool would get a message that nobody knows of any more. What is pending
- * would go out meanwhile, so it ends first. A digest that was tried and tells of others, too, is waited for.
+ * Erases a candidate. Waits for deliveries under way: else a tool would get a message that nobody knows of any more. What is
+ * pending ends first. A digest that was tried and tells of others, too, is waited for.
  */
 async function erase(store: Store, candidateId: string, options: ForgetOptions, io: Io): Promise<Erasure> {
   const deadline = performance.now() + patientForMs;
@@ -220,18 +220,8 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     const eventIds = details.map(({ event }) => event.id);
     const mentions = mentionsIn({ id: candidateId, details });
     const asked = { candidateId, eventIds, mentions };
-    const by = byUser(options, io);
-    const forgotten = await store.forget(asked, await store.now(), by);
+    const forgotten = await store.forget(asked, await store.now(), byUser(options, io));
     if (forgotten.done) return forgotten;
-    const pending = deliveriesIn(details).filter(
-      ({ state, carrier }) => state === 'pending' && carrier === null,
-    );
-    if (pending.length > 0)
-      await store.discard(
-        pending.map(({ id }) => id),
-        await store.now(),
-        by,
-      );
     if (performance.now() > deadline) {
       throw new CommandError(
         `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased, and what was pending is discarded`,

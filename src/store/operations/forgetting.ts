@@ -4,6 +4,7 @@ import { personalMasker } from '../../support/masker.ts';
 import { type Mask, maskTexts } from '../../support/secret.ts';
 import type { Tallies } from '../tallies.ts';
 import { type By, noteChange } from './audit.ts';
+import { discard } from './by-hand.ts';
 import { leaveUndecided } from './deciding.ts';
 import { type FoundRow, withLanesLocked } from './deliveries.ts';
 import { eraseEvent } from './housekeeping.ts';
@@ -94,9 +95,10 @@ const sql = {
 };
 
 /**
- * Erases a candidate's events with their deliveries, pending ones too, their attempts and duplicates. Does nothing if a
- * delivery is under way, or there is an event that the caller does not know of. Writes an audit line that does not name the
- * candidate. Its locks hold off arrivals of the same content, claims and retention.
+ * Erases a candidate's events with their deliveries, pending ones too, their attempts and duplicates. Does nothing if there is
+ * an event that the caller does not know of. If a delivery is under way, it discards what is pending, which would go out
+ * meanwhile: here, as later it may be in a digest with those of others, who would not be told either. Writes an audit line that
+ * does not name the candidate. Its locks hold off arrivals of the same content, claims and retention.
  */
 export function* forget(
   tallies: Tallies,
@@ -111,6 +113,7 @@ export function* forget(
   const unexpected = events.find(({ id }) => !eventIds.includes(id));
   if (unexpected) return { done: false, unexpected: unexpected.id, underWay: [] };
   const underWay: string[] = [];
+  const pending: string[] = [];
   for (const { seq } of events) {
     for (const one of yield* withLanesLocked(() => all(sql.deliveriesOf, seq))) {
       // A look-up leaves nothing in a tool, and an answer that comes later is not kept.
@@ -118,9 +121,13 @@ export function* forget(
       const isShared =
         mayGoAgain(one) && one.carrier !== null && (yield* get(sql.othersIn, one.carrier, seq)) !== undefined;
       if (one.state === 'sending' || isShared) underWay.push(one.id);
+      else if (one.state === 'pending') pending.push(one.id);
     }
   }
-  if (underWay.length > 0) return { done: false, unexpected: null, underWay };
+  if (underWay.length > 0) {
+    yield* discard(tallies, pending, now, by);
+    return { done: false, unexpected: null, underWay };
+  }
   const deliveries: Delivery[] = [];
   for (const event of events) {
     const made = (yield* all(reading.deliveriesOf, event.seq)).map(delivery.read);
