@@ -420,8 +420,16 @@ export function receiving(): void {
   test('counts the events that were rejected after a time once each, however often they came', async () => {
     for (const [n, correlationId] of ['a', 'a', 'b', null, 'b'].entries())
       await store.keepRejected({ ...rejectedRequest(n + 1), correlationId }, 9);
-    const after = (n: number) => store.rejectedEventsAfter(rejectedRequest(n).receivedAt);
-    expect([await after(0), await after(2), await after(5)]).toEqual([2, 1, 0]);
+    const unread = (since: number, now = 9) => store.unreadSince(t0 + since, t0 + now);
+    expect([await unread(0), await unread(2), await unread(5)]).toEqual([2, 1, 0]);
+    // What a clock that was ahead has stored counts when it is time.
+    expect([await unread(0, 2), await unread(0, 0)]).toEqual([1, 0]);
+    const accept = (receivedAt: number, correlationId: string | null) =>
+      store.accept(arrival({ receivedAt: t0 + receivedAt, correlationId }));
+    await accept(2, 'c');
+    await accept(6, null);
+    await accept(20, 'd');
+    expect([await unread(0), await unread(0, 20)]).toEqual([1, 0]);
   });
 
   test('finds the rejected requests that may be about a candidate', async () => {

@@ -100,7 +100,7 @@ export async function readStatus(parts: StatusParts, now: number, timeZone: stri
     /** The replica that served the store last; null while one serves it. */
     lastReplica: replicas.length > 0 ? null : (all[0] ?? null),
     lastEventAt,
-    unread: unreadIn(await store.rejectedEventsAfter(Math.max(lastEventAt ?? 0, weekAgo))),
+    unread: unreadIn(await store.unreadSince(weekAgo, now)),
     ...(await store.waiting(today.epochMilliseconds, weekAgo)),
     ...called,
     /** The look-ups that find nothing, or not all. */

@@ -162,8 +162,12 @@ export const sql = {
   select 'content' as reason, r.address as "from", count(*) as count, min(r.received_at) as first, max(r.received_at) as last
   from rejected_requests r where r.received_at >= $1 and r.correlation_id is not null
   group by r.address order by count(*) desc, r.address`),
-  rejectedEvents: query<{ readonly n: number }>(`
-  select count(distinct r.correlation_id) as n from rejected_requests r where r.received_at > $1`),
+  unread: query<{ readonly n: number }>(`
+  select count(distinct r.correlation_id) as n from rejected_requests r
+  where r.received_at <= $2 and r.received_at > coalesce((
+    select e.received_at from events e
+    where e.received_at > $1 and e.received_at <= $2 and e.correlation_id is not null
+    order by e.received_at desc limit 1), $1)`),
   /** For each sink, when its first delivery is due, and when its oldest waiting event and notice came. */
   pendingBySink: query<{
     readonly sink: string;
@@ -277,9 +281,13 @@ export function rejectedSince(since: number): Operation<NotTakenIn[]> {
   return all(sql.rejectedSince, since);
 }
 
-/** How many events were rejected after a time (ms): the service sends each of them twice, under one correlation id. */
-export function* rejectedEventsAfter(time: number): Operation<number> {
-  return (yield* get(sql.rejectedEvents, time))?.n ?? 0;
+/**
+ * How many events were rejected after a time (ms) and after the last valid one, up to `now`: later ones are of a clock that was
+ * ahead. The service sends each twice, under one correlation id. What a person takes in from an export has none, and does not
+ * show that the service's events can be read again.
+ */
+export function* unreadSince(time: number, now: number): Operation<number> {
+  return (yield* get(sql.unread, time, now))?.n ?? 0;
 }
 
 /** What a page shows of today and of what waits. `today`: when the day began (ms). */
