@@ -6,7 +6,7 @@ import { entries } from '../plan-source.ts';
 import { placeOf } from '../secrets/places.ts';
 import { type Fault, warning } from '../text/problems.ts';
 import { referencesIn, shellVariable, type Values } from '../text/references.ts';
-import { hex, oddName } from '../text/yaml-faults.ts';
+import { hex, oddName } from '../text/odd-signs.ts';
 import { withSlots } from './messages.ts';
 
 /**

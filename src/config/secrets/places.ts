@@ -14,7 +14,7 @@ import {
 import type { Path } from '../../support/json.ts';
 import { namesSecret } from '../../support/secret.ts';
 import { closest, memo } from '../../support/text.ts';
-import type { Range } from '../text/yaml-faults.ts';
+import type { Range } from '../text/lines.ts';
 import { credentialWithoutColon, isCredentialKey, knownToken } from './names.ts';
 
 /** What the keys above a value in a config say of it: whether it is a credential, and whether it is a template. */

@@ -3,7 +3,9 @@ import { type Path, valueAt } from '../../support/json.ts';
 import { masker } from '../../support/masker.ts';
 import type { Mask } from '../../support/secret.ts';
 import { count, printableLines } from '../../support/text.ts';
-import { changedKey, hashHint, hashWordLength, type Range } from './yaml-faults.ts';
+import type { Range } from './lines.ts';
+import { changedKey } from './odd-signs.ts';
+import { hashHint, hashWordLength } from './yaml-faults.ts';
 import { hideInLines, hideScalars, starRuns } from '../secrets/hidden.ts';
 import { type YamlResult, parseYaml, scalarOffset, type Tree } from './yaml.ts';
 

@@ -1,192 +1,38 @@
 import { CST, type ErrorCode, Lexer, type LineCounter, type YAMLParseError } from 'yaml';
-import { oddCharacter } from '../../support/text.ts';
-
-/** Offsets into the text: the first character, and the one after the last. */
-export type Range = readonly [start: number, end: number];
-
-export interface TextFault {
-  readonly range: Range;
-  readonly message: string;
-  /** Whether other faults on its line do not follow from it. */
-  readonly standsAlone?: boolean;
-}
+import {
+  endsAtQuote,
+  isOpenFlow,
+  isStrayList,
+  isValue,
+  shallowLine,
+  withoutFollowing,
+} from './following-errors.ts';
+import { lineAt, lineBefore, type Range, type TextFault } from './lines.ts';
+import { changedKeyIn, oddIndentation } from './odd-signs.ts';
 
 /** Words the library's faults. One a line: further ones follow from it. */
 export function textFaults(errors: readonly YAMLParseError[], text: string, lines: LineCounter): TextFault[] {
-  const isTab = ({ code }: YAMLParseError) => code === 'TAB_AS_INDENT';
-  const odd = oddIndentation(errors, text);
+  const odd = oddIndentation(text, Math.min(...errors.map(({ pos }) => pos[0])));
   if (odd) return [odd];
   const shallow = shallowLine(errors, text);
   if (shallow !== null) {
     const before = errors.filter(({ pos }) => pos[0] < shallow);
     return [...textFaults(before, text, lines), { range: [shallow, shallow + 1], message: notDeeper }];
   }
-  const told = errors.some(isTab) ? errors.filter(isTab) : withoutMoved(errors, text);
-  // After a value that ended too early, the library reports every further line.
-  const own = told.filter(({ message }, index) => index === 0 || !/token in YAML stream/.test(message));
-  const byLine = Map.groupBy(inOrder(own), ({ pos }) => lines.linePos(pos[0]).line);
+  const byLine = Map.groupBy(withoutFollowing(errors, text), ({ pos }) => lines.linePos(pos[0]).line);
   return Array.from(byLine.values(), (alike) =>
-    toFault(alike.find((error) => endingQuoteAt(error, text)) ?? alike[0]!, text),
+    toFault(alike.find((error) => endsAtQuote(error, text)) ?? alike[0]!, text),
   );
 }
-
-const inOrder = (errors: readonly YAMLParseError[]): YAMLParseError[] =>
-  errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
-
-/** The last two lines of a text, the first of which is indented by odd characters, which YAML takes for text. */
-const oddlyIndented = new RegExp(
-  String.raw`^[ \t]*((?:${oddCharacter.source})+)[^\n]*(?:\n[^\n]*)?(?![^])`,
-  'dmu',
-);
 
 /** A key with a value right behind its colon, as in `status:Completed`, which YAML takes for one word. A store's address is none. */
 export const lacksSpace = /^(?!sqlite:)[a-z][\w.-]*:[^\s/]/i;
 
-/** A character's code point as Unicode writes it, such as 00A0. */
-export const hex = (character: string): string =>
-  character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
-
-export function oddName(character: string): string {
-  const space = /^[\u00A0\u2007\u202F]/.test(character) ? 'a non-breaking space' : 'a space of another width';
-  return `${/^\p{Zs}/u.test(character) ? space : 'an invisible character'} (U+${hex(character)})`;
-}
-
-/** The fault of a key that begins with such a character, meant as indentation; null for other keys. */
-const oddBefore = (name: string): string | null =>
-  name.search(oddCharacter) === 0 ? `${oddName(name)} stands before this; type plain spaces` : null;
-
-/** What word processors write for the hyphen before an entry of a list. */
-const listSign = /^[\u2010-\u2015\u2022\u2023\u2043\u2212\u25AA\u25CF\u25E6\u00B7](?=[ \t]|\p{Zs})/u;
-const listSignMeant =
-  'an entry of a list begins with "- ", a plain hyphen and a space, and this is another sign';
-
-/** What makes a key of the space behind it, or of the hyphen before it. The lookahead finds the character in the text. */
-const oddBehind = new RegExp(String.raw`^(?:-|[\w.-]+:)(?=${oddCharacter.source})`, 'u');
-
-/** The fault of a key that a word processor or a web page changed, with its place in `name`; null for other keys. */
-export function changedKey(name: string): TextFault | null {
-  const before = oddBefore(name);
-  if (before !== null) return { range: [0, name.length], message: before };
-  const behind = oddBehind.exec(name)?.[0].length;
-  if (behind !== undefined) {
-    const message = `${oddName(name.slice(behind))} stands here; type a plain space`;
-    return { range: [behind, behind + 1], message };
-  }
-  return listSign.test(name) ? { range: [0, 1], message: listSignMeant } : null;
-}
-
-/** The same of the key in a line, behind the hyphens of entries. */
-function changedKeyIn(text: string, at: number): TextFault | null {
-  const line = lineAt(text, at);
-  const start = lineStart(text, at) + /^ *(?:- +)*/.exec(line)![0].length;
-  const changed = changedKey(text.slice(start, start + line.length));
-  return changed && { range: [start + changed.range[0], start + changed.range[1]], message: changed.message };
-}
-
-/** The fault of an indentation with such characters, if the first error is on its line or the one below. */
-function oddIndentation(errors: readonly YAMLParseError[], text: string): TextFault | null {
-  const at = Math.min(...errors.map(({ pos }) => pos[0]));
-  const end = text.indexOf('\n', at);
-  const upTo = text.slice(0, end < 0 ? undefined : end);
-  const found = oddlyIndented.exec(upTo);
-  return found && { range: found.indices![1]!, message: oddBefore(found[1]!)! };
-}
-
 const notDeeper =
   'lines within { } or [ ] have to be indented deeper than the key above them, with spaces; so has the closing bracket';
 
-/**
- * Where the first line within { } or [ ] begins that is not indented deeper than their key, as in JSON that was copied; null if
- * there is none. What the library finds behind it follows from that. Where a bracket is missing, the line is another one's.
- */
-function shallowLine(errors: readonly YAMLParseError[], text: string): number | null {
-  const isShallow = ({ code, pos: [at], message }: YAMLParseError) =>
-    isOpenFlow.test(message) ||
-    (code === 'MULTILINE_IMPLICIT_KEY' &&
-      /^[[{](?!\{)/.test(text.slice(at)) &&
-      !/\S/.test(lineBefore(text, at)));
-  const at = Math.min(...errors.filter(isShallow).map(({ pos }) => pos[0]));
-  return Number.isFinite(at) && hasAllBrackets(text) ? at : null;
-}
-
-/** The library's words for brackets that it sees no end of before a line that is indented too little. */
-const isOpenFlow = /^Flow .* end with a/;
-
-/** Whether each bracket has its other one, in their order. */
-function hasAllBrackets(text: string): boolean {
-  const open: string[] = [];
-  for (const lexeme of new Lexer().lex(text)) {
-    if (lexeme === '{' || lexeme === '[') open.push(lexeme);
-    if ((lexeme === '}' && open.pop() !== '{') || (lexeme === ']' && open.pop() !== '[')) return false;
-  }
-  return open.length === 0;
-}
-
-/** The library's words for a list that it has no key for. */
-const isStrayList = /^A block sequence may not be used/;
-
-/** Leaves out errors that follow from another one: a line with a wrong indentation moves those below it. */
-function withoutMoved(errors: readonly YAMLParseError[], text: string): YAMLParseError[] {
-  const isDeeper = ({ code, pos }: YAMLParseError) =>
-    code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0]) && text.slice(...pos).includes('\n');
-  const deeper = new Set(errors.filter(isDeeper).map(({ pos }) => pos[0]));
-  // The line below a key without its colon is taken for a part of that key.
-  const keyless = errors.find(({ code, pos }) => code === 'MULTILINE_IMPLICIT_KEY' && !isValue(text, pos[0]));
-  const endOfKeyless = keyless === undefined ? -1 : text.indexOf('\n', keyless.pos[0]);
-  const isBelow = ({ pos }: YAMLParseError) =>
-    endOfKeyless !== -1 && lineStart(text, pos[0]) === endOfKeyless + 1;
-  const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
-  const first = errors.find(isMoved);
-  // So is a list that goes on below a wrong entry, which is one of the last errors before it.
-  const byLine = [...Map.groupBy(inOrder(errors), ({ pos }) => lineStart(text, pos[0]))];
-  const isStrayAt = ([line, alike]: (typeof byLine)[number], index: number) => {
-    const above = byLine.slice(Math.max(0, index - 3), index).flatMap(([, others]) => others);
-    return (
-      alike.some(({ message }) => isStrayList.test(message)) &&
-      above.slice(-3).some((other) => isWithin(text, other.pos[0], line))
-    );
-  };
-  const strays = new Set(byLine.filter(isStrayAt).map(([line]) => line));
-  const isStray = ({ pos }: YAMLParseError) => strays.has(lineStart(text, pos[0]));
-  const quote = errors.find((error) => endingQuoteAt(error, text));
-  const isUnclosed = ({ message, pos }: YAMLParseError) =>
-    quote !== undefined && isOpenFlow.test(message) && pos[0] > quote.pos[0];
-  return errors
-    .filter(
-      (error) =>
-        !isMoved(error) || error.pos[0] === first?.pos[0] || changedKeyIn(text, error.pos[0]) !== null,
-    )
-    .filter((error) => !isBelow(error) && !isStray(error) && !isUnclosed(error))
-    .filter(({ code, pos }) => code !== 'BLOCK_AS_IMPLICIT_KEY' || !deeper.has(pos[0]));
-}
-
-/** Whether a line stands below another one, before any that is indented less than that one. */
-function isWithin(text: string, upper: number, lower: number): boolean {
-  const [first, ...below] = text
-    .slice(lineStart(text, upper), lower + lineAt(text, lower).length)
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-  return below.every((line) => line.search(/\S/) >= first!.search(/\S/));
-}
-
-/** Whether a key stands before this place on its line. */
-const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));
-const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
-const lineBefore = (text: string, at: number): string => text.slice(lineStart(text, at), at);
-
-/** Faults for lines of other programs: fences come along when a block is copied. No value of a config begins so. */
-export const foreignLines = (text: string): TextFault[] =>
-  Array.from(
-    text.matchAll(/^(?:(?:```|~~~).*|(?:<{7}|\|{7}|={7}|>{7})(?: .*)?)$/gm),
-    ({ 0: line, index }) => ({
-      range: [index, index + line.length],
-      message: /^[`~]/.test(line)
-        ? 'this line is of Markdown, around a block of code; leave it out'
-        : 'this line is of Git, around what two people changed: keep one of the two, and leave out the lines that begin with <<<<<<<, ======= and >>>>>>>',
-    }),
-  );
-
-function toFault({ code, pos, message }: YAMLParseError, text: string): TextFault {
+function toFault(error: YAMLParseError, text: string): TextFault {
+  const { code, pos, message } = error;
   const changed = changedKeyIn(text, pos[0]);
   if (changed) return changed;
   const worded = wordings[code]?.(text.slice(pos[0], pos[0] + 2));
@@ -209,8 +55,8 @@ function toFault({ code, pos, message }: YAMLParseError, text: string): TextFaul
         braceHint(text, pos[0]) ??
         (/^,[ \t]*(?:#|\r?\n|$)/.test(text.slice(pos[0])) ? commaAtEnd : commaBetween),
     };
-  const endingQuote = endingQuoteAt({ message, pos }, text);
-  if (endingQuote) return { range: [pos[0] - 1, pos[0]], message: endingQuote };
+  if (endsAtQuote(error, text))
+    return { range: [pos[0] - 1, pos[0]], message: endingQuotes[text[pos[0] - 1]!]! };
   const isGlued =
     message.startsWith('Nested mappings') && /^[ -]*[\w.-]+:[{["']/.test(lineBefore(text, pos[1]));
   if (isGlued || (code === 'MULTILINE_IMPLICIT_KEY' && lacksSpace.test(text.slice(pos[0]))))
@@ -255,14 +101,6 @@ const endingQuotes: Readonly<Record<string, string>> = {
   "'": "this ' ends the text; within '…' it is written twice, as in 'Don''t', or the text stands in double quotes",
   '"': 'this " ends the text; within "…" write \' in its place, or a backslash before it',
 };
-
-/** What to say where the text goes on behind the quote that ends it; undefined elsewhere. Other faults of the line follow from it. */
-const endingQuoteAt = ({ message, pos: [at] }: Pick<YAMLParseError, 'message' | 'pos'>, text: string) =>
-  /^(Unexpected|Comments must be separated)/.test(message) && /^[\p{L}\w#<@*$%{.+-]/u.test(text.slice(at))
-    ? endingQuotes[text[at - 1]!]
-    : undefined;
-
-const lineAt = (text: string, at: number): string => text.slice(lineStart(text, at)).split('\n', 1)[0]!;
 
 /** Whether a line is indented as the "- " of the entry above it. */
 function isDashMissing(text: string, at: number): boolean {

@@ -19,15 +19,9 @@ import type { Json } from '../../model.ts';
 import type { Path } from '../../support/json.ts';
 import { lazily } from '../../support/text.ts';
 import { scalarsOf, type WrittenScalar } from '../secrets/places.ts';
-import {
-  changedKey,
-  foreignLines,
-  hex,
-  type Range,
-  templateHint,
-  type TextFault,
-  textFaults,
-} from './yaml-faults.ts';
+import type { Range, TextFault } from './lines.ts';
+import { changedKey, foreignLines, hex } from './odd-signs.ts';
+import { templateHint, textFaults } from './yaml-faults.ts';
 
 /** Where a value is in the text. */
 export interface NodePlace {
