@@ -85,7 +85,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     const trials = new Trials(reads, trialThread, catalog, closing.signal);
     return createSite({ ...working, connectors, reads, trials, configText: () => text.inForce, receiverUrl });
   };
-  const { receiver, answersMisled } = createReceiver({
+  const { receiver, answerWrongPort } = createReceiver({
     config: () => config().receiver,
     tokens: live.tokens,
     inbox,
@@ -95,7 +95,7 @@ async function openThePorts(working: Working, handedOver: HandedOver | null, und
     now: () => clock.now(),
     stopping: closing.signal,
   });
-  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answersMisled });
+  const admin = createAdmin({ config: () => config().admin, metrics, site, log, readiness, answerWrongPort });
   undo.defer(() => admin.stop(0));
   undo.defer(async () => {
     await receiver.retire();

@@ -9,7 +9,7 @@ export type AdminOptions = HttpServerOptions &
   AdminRequests & {
     readonly mostConnections?: number;
     /** Default: an event is a request as all others. */
-    readonly answersMisled?: AnswerWrongPort;
+    readonly answerWrongPort?: AnswerWrongPort;
   };
 
 const defaultMostConnections = 64;
@@ -19,7 +19,7 @@ const defaultMostConnections = 64;
  * Express at the first request.
  */
 export function createAdmin(options: AdminOptions): HttpServer {
-  const { log, readiness, mostConnections = defaultMostConnections, answersMisled } = options;
+  const { log, readiness, mostConnections = defaultMostConnections, answerWrongPort } = options;
   const answersHealth = health(readiness);
   const failed = afterBug(log, { status: 500, detail: 'Internal error. See the log.' });
   const load = async () => (await import('./requests.ts')).adminRequests(options, failed);
@@ -30,7 +30,7 @@ export function createAdmin(options: AdminOptions): HttpServer {
   };
   return new HttpServer(options, { most: placesOf(mostConnections, 1 / 4) }, (req, res) => {
     if (answersHealth(req, res)) return;
-    const answered = answersMisled?.(req, res) ?? pass(req, res);
+    const answered = answerWrongPort?.(req, res) ?? pass(req, res);
     answered.catch((error: unknown) => failed(error, res));
   });
 }

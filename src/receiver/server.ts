@@ -8,7 +8,7 @@ import type { Refusal } from '../http/problem.ts';
 import { AccessLog } from './access-log.ts';
 import { type Inbox, receiving, type RequestMetrics } from './receive.ts';
 import { gateOf, pathOf } from './caller.ts';
-import { type AnswerWrongPort, isMisled, wrongPort } from './wrong-port.ts';
+import { type AnswerWrongPort, isAtWrongPort, wrongPort } from './wrong-port.ts';
 
 export interface ReceiverOptions extends HttpServerOptions {
   /** The config in force, asked for at every request. Host and port are not used here. */
@@ -35,11 +35,11 @@ const defaultMostConnections = 512;
 
 /**
  * Makes the server that the testing service calls; `listen` opens its port. It is without Express, whose routing would be a tenth
- * of the cost of an event. `answersMisled`: for events that come to the admin port.
+ * of the cost of an event. `answerWrongPort`: for events that come to the admin port.
  */
 export function createReceiver(options: ReceiverOptions): {
   readonly receiver: HttpServer;
-  readonly answersMisled: AnswerWrongPort;
+  readonly answerWrongPort: AnswerWrongPort;
 } {
   const { config, tokens, inbox, log, metrics, retryAfterS = 5, now = Date.now } = options;
   const {
@@ -99,9 +99,9 @@ export function createReceiver(options: ReceiverOptions): {
     if (pathOf(req.url) === current.path || !answersHealth(req, res))
       receive(req, res, current).catch((error: unknown) => failed(error, res));
   });
-  const answersMisled: AnswerWrongPort = (req, res) => {
+  const answerWrongPort: AnswerWrongPort = (req, res) => {
     const current = config();
-    return isMisled(req, current, tokens, now()) ? receive(req, res, current, wrongPort) : null;
+    return isAtWrongPort(req, current, tokens, now()) ? receive(req, res, current, wrongPort) : null;
   };
-  return { receiver, answersMisled };
+  return { receiver, answerWrongPort };
 }

@@ -18,7 +18,7 @@ export const wrongPort: Refusal = {
  * Whether a request to the admin port is meant for the receiver, from somebody who may send events. The password, which such a
  * request lacks, would have it refused without a word to anybody.
  */
-export function isMisled(
+export function isAtWrongPort(
   req: IncomingMessage,
   config: ReceiverConfig,
   tokens: Pick<CallerTokens, 'judge'>,

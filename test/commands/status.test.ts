@@ -749,7 +749,7 @@ describe('status', () => {
     await mkdir(join(folder, 'elsewhere'));
     await rename(path!, moved);
     await rename(rescued!, path!);
-    const [, list = ''] = /`(events [^`]*)`/.exec(out) ?? [];
+    const [, list = ''] = /(events [^`]*MOVED[^`]*)`/.exec(out) ?? [];
     const { out: table } = await run(list.replace('MOVED', moved).split(' '));
     const [, takeIn = ''] = /(reconcile [^`]*)`/.exec(out) ?? [];
     const file = await write('moved.csv', table);

@@ -224,7 +224,7 @@ async function erase(store: Store, candidateId: string, options: ForgetOptions, 
     if (forgotten.done) return forgotten;
     if (performance.now() > deadline) {
       throw new CommandError(
-        `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased, and what was pending is discarded`,
+        `${forgotten.underWay.join(', ')} is under way, or may have arrived in a digest with others. Wait until it has ended, or \`${program} replay\` or \`${program} discard\` it, which is for all of its digest, and run this again; nothing was erased, and what was pending of this candidate alone goes to nobody`,
       );
     }
     await sleep(lookEveryMs);

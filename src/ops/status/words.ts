@@ -1,6 +1,6 @@
 import { keptRejected } from '../../store/operations/receiving.ts';
 import type { NoticeStory } from '../../store/store.ts';
-import { shellWord } from '../../support/invocation.ts';
+import { program, shellWord } from '../../support/invocation.ts';
 import { count } from '../../support/text.ts';
 import type { EmptyLookup } from './empty-lookups.ts';
 import type { Status } from './status.ts';
@@ -58,14 +58,13 @@ export function emptyLookupWords({ lookup, calls, fields, detail, didFind }: Emp
   };
 }
 
-/** What is in only one of a store and the file that was saved when it was put in place of another, and how to lose none of it. */
+/** What is in only one of a store and the file that was saved when it was put in place of another, and how to lose none of it: sentences with commands in backticks. */
 export const rescuedWords = (file: string) => ({
   what: `what was accepted shortly before that may be in ${file} alone, and what came since is in the store alone`,
-  list: `events --store ${shellWord(`sqlite:${file}`)}`,
-  then: 'To go on with that file, stop the connector, move the store to another folder and put the file in its place; else move the file there.',
-  rest: 'What only the moved one has is taken in from what `events --store sqlite:MOVED --csv` prints',
-  takeIn:
-    'reconcile moved.csv --candidate candidateId --test testId --status status --at receivedAt --accept',
+  then: [
+    `\`${program} events --store ${shellWord(`sqlite:${file}`)}\` lists it. To go on with that file, stop the connector, move the store to another folder and put the file in its place; else move the file there.`,
+    `What only the moved one has is taken in from what \`${program} events --store sqlite:MOVED --csv\` prints: \`${program} reconcile moved.csv --candidate candidateId --test testId --status status --at receivedAt --accept\``,
+  ],
 });
 
 /** The command that asks again about those of whom nothing was found. */

@@ -102,6 +102,10 @@ export const withCommand = (text: string, command: string): Html => {
   return html`${before}${parts.map((part) => html`${commandLine(command)}${part}`)}`;
 };
 
+/** A text with commands in backticks. */
+export const withCommands = (text: string): Html =>
+  html`${text.split('`').map((part, at) => (at % 2 === 0 ? part : commandLine(part)))}`;
+
 /** When a delivery is due that is not yet, and why only then. */
 export const dueShown = (delivery: Delivery, times: Times): Html =>
   html`due ${times.ahead(delivery.dueAt)}${dueWords(delivery, times.now)}`;

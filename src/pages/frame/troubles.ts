@@ -33,7 +33,7 @@ import { count, printable, printableInLine } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
 import type { PageRequest } from '../page.ts';
-import { chip, commandLine, pausedBy, withCommand } from './fragments.ts';
+import { chip, commandLine, pausedBy, withCommand, withCommands } from './fragments.ts';
 import type { Times } from './times.ts';
 
 /** The state of the connector and its sinks, in the words of the pages. */
@@ -75,14 +75,11 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
     </li>`,
   ],
   rescued: ({ rescued }) => {
-    const { what, list, then, rest, takeIn } = rescuedWords(rescued!);
+    const { what, then } = rescuedWords(rescued!);
     return [
       html`<li>
         <b>The store was replaced while it was in use</b>: ${printable(what)}
-        <div class="small muted">
-          ${commandLine(`${program} ${list}`)} lists it. ${then} ${rest.replaceAll('`', '')}:
-          ${commandLine(`${program} ${takeIn}`)}
-        </div>
+        <div class="small muted">${withCommands(then.join(' '))}</div>
       </li>`,
     ];
   },

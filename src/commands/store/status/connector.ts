@@ -31,12 +31,9 @@ export function storeLines(status: Status, io: Io): string[] {
 
 function rescuedLines(file: string | null): string[] {
   if (file === null) return [];
-  const { what, list, then, rest, takeIn } = rescuedWords(file);
-  return [
-    printable(`the store was replaced while it was in use: ${what}`),
-    printable(`  \`${program} ${list}\` lists it. ${then}`),
-    `  ${rest}: \`${program} ${takeIn}\``,
-  ];
+  const { what, then } = rescuedWords(file);
+  const lines = [`the store was replaced while it was in use: ${what}`, ...then.map((line) => `  ${line}`)];
+  return lines.map(printable);
 }
 
 export function configLines({ replicas, lastReplica, unwritable }: Status, io: Io): string[] {
