@@ -1,5 +1,5 @@
 import { type StuckState, stuckStates } from '../model.ts';
-import type { RefusedFile, StuckCount } from '../store/store.ts';
+import type { StuckCount } from '../store/store.ts';
 import { totalOf } from '../support/lists.ts';
 import { english, type Wording } from '../words/wording.ts';
 import { refusals } from './refusals.ts';
@@ -217,6 +217,3 @@ function stuckNeed(state: StuckState, status: Status, wording: Wording): Need | 
     }
   );
 }
-
-/** When a changed config was refused as it is now (ms); an older version kept only since when. */
-export const refusedAt = ({ since, lastAt = since }: RefusedFile): number => lastAt;

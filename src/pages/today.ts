@@ -1,10 +1,9 @@
 import { program } from '../support/invocation.ts';
 import { statuses, stuckStates } from '../model.ts';
 import { causesOf, needsOf } from '../ops/needs.ts';
-import { reconcileCommand } from '../ops/refusals.ts';
 import { isGone, putBack } from '../ops/sink-states.ts';
 import type { Status } from '../ops/status/status.ts';
-import { gapsIn, unheardWords, unansweredWords } from '../ops/status/words.ts';
+import { unheardWords, unansweredWords } from '../ops/status/words.ts';
 import type { DayCount, Reads, StuckCount } from '../store/store.ts';
 import { count, printable, printableInLine } from '../support/text.ts';
 import {
@@ -37,7 +36,7 @@ import { duration, type Times } from './frame/times.ts';
 import {
   askedNotes,
   differNotice,
-  emptyLookup,
+  findingNotices,
   helpLink,
   rejectedNotice,
   sinkChip,
@@ -59,9 +58,9 @@ export const todayPage: Page = {
       title: 'Today',
       beside: html`<p class="live" role="status"></p>`,
       body: html`<div class="stack" id="today" data-refresh="5000">
-        ${needs(status, asked, candidates)} ${differNotice(status)} ${pausedLines(status, times)}
-        ${rejectedNotice(status)} ${unansweredNotice(status)} ${emptyLookupNotices(status)}
-        ${gapNotices(status, times)}
+        ${needs(status, asked, candidates)} ${differNotice(status, times)} ${pausedLines(status, times)}
+        ${rejectedNotice(status)} ${unansweredNotice(status)}
+        ${(['neverFound', 'moved', 'absent'] as const).map((kind) => findingNotices(kind, status, times))}
         ${isNew ? html`<section class="card">${noEvents(parts)}</section>` : figures(status, days, times)}
         ${!isNew && charts(days)} ${sinksCard(status, days, times)}
         ${
@@ -131,18 +130,6 @@ function unansweredNotice(status: Status): Html | false {
     html`<p class="notice wait">${words}. <a href="/events?lookups=unanswered">See which</a></p>`
   );
 }
-
-/** Nobody may be needed, as not every API has something about everybody, but rules by what is lacking tell nobody. */
-const emptyLookupNotices = (status: Status): Html[] =>
-  status.emptyLookups
-    .filter(({ didFind }) => !didFind)
-    .map((one) => html`<p class="notice wait">${emptyLookup(one)}</p>`);
-
-const gapNotices = (status: Status, times: Times): Html[] =>
-  gapsIn(status).map(({ what, after }) => {
-    const words = what.map((part) => (typeof part === 'string' ? part : times.short(part)));
-    return html`<p class="notice wait">${words}: ${after}: ${commandLine(reconcileCommand())}</p>`;
-  });
 
 /** The notice that nothing needs a person. It says no more than is true. */
 function allRight({ sinks, missed }: Status): Html {

@@ -155,7 +155,7 @@ policies: [ { never: { sink: ats, channel: '#hiring', when: {} } } ]\n`;
   await eventually(async () => expect((await status()).code).toBe(4));
   const { out } = await status();
   expect(out).toMatch(/^A person is needed: the config in force breaks a policy\.\n/);
-  expect(out).toContain(`it breaks a policy: ${file}:8:13: ${breaks}`);
+  expect(out).toContain(`The config in force breaks a policy: ${file}:8:13: ${breaks}`);
   const read = async (path: string) => (await fetch(`${app.adminUrl}${path}`)).text();
   expect(JSON.parse(await read('/api/status'))).toMatchObject({
     needs: ['the config in force breaks a policy'],

@@ -161,7 +161,7 @@ describe('status', () => {
     expect(out).toContain('The service may have changed what it sends, or something on the way changes it.');
     for (const path of ['/', '/attention']) {
       const page = await (await fetch(app.adminUrl + path)).text();
-      expect(page).toContain('<b>The last 3 events could not be read</b>, so nobody was told of them.');
+      expect(page).toContain('<b>The last 3 events could not be read</b>: nobody was told of them');
       expect(page).not.toContain('of the last 7 days were not valid events');
     }
     expect((await post(app, { candidateId: 'Dana' }, 'c-4')).status).toBe(202);
@@ -185,7 +185,7 @@ describe('status', () => {
     expect((await fetch(new URL('/api/status', app.adminUrl))).status).toBe(403);
     const { code, out } = await command('status');
     expect(code).toBe(4);
-    expect(out).toContain('the admin port lets nobody in: admin.password needs 12 characters or more');
+    expect(out).toContain('The admin port lets nobody in: admin.password needs 12 characters or more');
     const needs = ['the admin port lets nobody in'];
     expect(await json()).toMatchObject({
       needs,
@@ -577,7 +577,7 @@ describe('status', () => {
     expect(Date.parse((await json()).config.refused.since)).toBeLessThan(before);
     await writeFile(file, good.replace('port: 0 }', 'port: 1 }'));
     await eventually(async () => expect((await json()).config.refused).toBeNull());
-    expect((await command('status')).out).toContain('changed, and in force at the next start: admin.port\n');
+    expect((await command('status')).out).toContain('These changed keys wait for a restart: admin.port\n');
   });
 
   test('does not pretend where nothing serves the store: it was stopped, or died', async () => {
@@ -592,16 +592,16 @@ describe('status', () => {
     expect(killed.code).toBe(4);
     expect(killed.out).toMatch(/^A person is needed: no connector serves the store\.\n/);
     expect(killed.out).toMatch(
-      new RegExp(`The last sign of life was at ${time}: it was killed, stands still, or runs and cannot`),
+      new RegExp(`the last sign of life was at ${time}\n {4}It was killed, stands still, or runs and cannot`),
     );
     expect(killed.out).not.toMatch(/working|in force/);
     const other = await openStore(store[1]!, { serve: false });
     const unwritable = (await onFullDisk('status', ...store)).stdout;
     await other.close();
     expect(unwritable).toMatch(
-      /No connector is known to serve .* stands still, or could note neither its stop nor that it runs\./,
+      /No connector is known to serve .*\n.* stands still, or could note neither its stop nor that it runs\./,
     );
-    expect(unwritable).toMatch(/Store\n.*\n    put that right, .* then start the connector/);
+    expect(unwritable).toMatch(/Store\n.*\n    Put that right, .* then start the connector/);
     expect(unwritable).not.toMatch(/start it;|without a restart/);
     expect(JSON.parse((await run(['status', '--json', ...store])).out)).toMatchObject({
       running: false,
@@ -613,7 +613,7 @@ describe('status', () => {
     expect(await connector.stop()).toBe(0);
     expect((await run(['status', ...store])).out).toMatch(
       new RegExp(
-        `No connector serves this store. The last one was stopped at ${time}\\.\n {4}events that come now may be lost: start it;`,
+        `No connector serves this store; the last one was stopped at ${time}\n {4}Events that come now may be lost: start it;`,
       ),
     );
   });
@@ -634,7 +634,7 @@ describe('status', () => {
     expect(await run(['status', '--store', url])).toMatchObject({
       code: 4,
       out: expect.stringContaining(
-        'No connector has served this store yet. `candidate-connector serve` starts one.',
+        'No connector has served this store yet\n    `candidate-connector serve` starts one.\n',
       ),
     });
   });
@@ -665,7 +665,7 @@ describe('status', () => {
     expect(code).toBe(4);
     expect(out).toMatch(/^A person is needed: the store cannot be written\.\n/);
     expect(out).toMatch(
-      /Store\n  .*connector\.db.*\n    events are refused meanwhile; .* without a restart\n/,
+      /Store\n  The store cannot be written: .*connector\.db.*\n    Until it can, events are refused, .* without a restart\.\n/,
     );
     // Events refused meanwhile are not in the store either.
     expect(await onFullDisk('ignore', '--all', '--config', file)).toMatchObject({
@@ -785,19 +785,19 @@ describe('status', () => {
     await differing(Date.now() - 14 * 60_000);
     expect(await run(['status', '--store', url])).toMatchObject({
       code: 0,
-      out: expect.stringContaining('These configs differ: '),
+      out: expect.stringContaining('The replicas run different configs: a.yaml by two, a.yaml by one\n'),
     });
     await differing(Date.now() - 16 * 60_000);
     expect(await run(['status', '--store', url])).toMatchObject({
       code: 4,
       out: expect.stringMatching(/^A person is needed: the replicas run different configs\.\n/),
     });
-    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}These configs differ: /);
+    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}The replicas run different configs: /);
     await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);
-    expect(out).toMatch(/refused at 1970.*: a\.yaml:1:1: wrong \(and 1 more problem\)\n.*\n  by two\n/);
-    expect(out).toContain('  by one\n');
+    expect(out).toMatch(/refused at 1970.* by two: a\.yaml:1:1: wrong \(and 1 more problem\)\n/);
+    expect(out).toContain('  2 replicas, all by this config\n');
     await store.close();
   });
 });

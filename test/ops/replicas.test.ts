@@ -128,10 +128,10 @@ test('replicas whose environment has them call a sink otherwise say so, though t
       expect(await replica.replicas()).toEqual(['{config="same"} 1', '{config="other"} 1']);
     }, longer);
   }
-  expect((await run(['status', '--store', url])).out).toContain('These configs differ');
+  expect((await run(['status', '--store', url])).out).toContain('The replicas run different configs');
   await second.replica.stop();
   await eventually(
-    async () => expect((await run(['status', '--store', url])).out).not.toContain('These configs differ'),
+    async () => expect((await run(['status', '--store', url])).out).not.toContain('The replicas run different configs'),
     longer,
   );
 }, 120_000);
@@ -360,7 +360,7 @@ test('what waits and cannot be sent needs a person, though events are stored', a
       4,
       expect.stringMatching(/^A person is needed: what waits cannot be sent\./),
     ]);
-    expect(out).toContain('what waits cannot be sent: The user postgres lacks a right');
+    expect(out).toContain('What waits cannot be sent: The user postgres lacks a right');
   }, longer);
   await sql(url, 'drop trigger refuse on deliveries');
   await eventually(async () => {

@@ -31,7 +31,7 @@ test('the pages of each replica say that their configs differ, and which one ref
 
   await writeFile(files[1]!, `${onPostgres}rules: [\n`);
   const byOne =
-    /The changed config was refused \d\d:\d\d by \S+ \d+ \w+: .*two\.yaml:.*check --config \S+two\.yaml there shows all that is wrong/;
+    /The changed config was refused at \d\d:\d\d by \S+ \d+ \w+: .*two\.yaml:.*check --config \S+two\.yaml there shows all that is wrong/;
   for (const path of ['/', '/attention', '/rules'])
     await reads(path, (words) => expect(words).toMatch(byOne));
 

@@ -1,17 +1,17 @@
 import { needsOf } from '../../ops/needs.ts';
-import { reconcileCommand, refusals } from '../../ops/refusals.ts';
+import { refusals } from '../../ops/refusals.ts';
 import { statusJson } from '../../ops/status/json.ts';
 import { onlyStore, readStatus, type Status } from '../../ops/status/status.ts';
-import { missedTitle, rejectedWords, unheardWords, unreadWords } from '../../ops/status/words.ts';
+import { missedTitle, rejectedWords, unheardWords } from '../../ops/status/words.ts';
 import { StoreUnavailable } from '../../store/store.ts';
-import { program, shellWord } from '../../support/invocation.ts';
+import { program } from '../../support/invocation.ts';
 import { isPostgres } from '../../support/store-url.ts';
 import { count, jsonLine, printable, printableInLine } from '../../support/text.ts';
 import { command, flag, storeOptions } from '../command.ts';
 import { exit, type Io, paint, when } from '../output.ts';
 import { configTimeZone, storeUrl, withStore } from '../with-store.ts';
-import { configLines, storeLines } from './status/connector.ts';
-import { emptyLookupLines, unansweredLines } from './status/lookups.ts';
+import { configLines, findingLines } from './status/connector.ts';
+import { unansweredLines } from './status/lookups.ts';
 import { lateLines, sinkLines } from './status/sinks.ts';
 import { causeText, stuckLines } from './status/stuck.ts';
 
@@ -53,8 +53,11 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
   const isRunning = found.replicas.length > 0;
   const pending = found.sinks.reduce((total, sink) => total + sink.pending, 0);
   const sections: { readonly [title: string]: readonly string[] } = {
-    Config: configLines(found, io),
-    Store: storeLines(found, io),
+    Config: [
+      ...configLines(found, io),
+      ...findingLines(found, ['served', 'broken', 'config', 'restart', 'closed', 'differ'], io),
+    ],
+    Store: findingLines(found, ['unwritable', 'unsent', 'rescued', 'moved', 'absent'], io),
     Receiver: [
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
@@ -62,7 +65,7 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
       ...(found.rejectedThisWeek > 0
         ? [`${rejectedWords(found)}: \`${program} events --rejected\` says why`]
         : []),
-      ...(found.unread > 0 ? [`  ${unreadWords}; then \`${reconcileCommand()} --accept\``] : []),
+      ...findingLines(found, ['unread'], io),
     ],
     Refused: refusals(found.refused).flatMap(({ what, first, last, advice, command: ignoring }) => [
       printable(`${what}; the first at ${when(first, io)}, the last at ${when(last, io)}`),
@@ -74,7 +77,7 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
     ]),
     'Look-ups': [
       ...found.lookups.flatMap((lookup) => sinkLines(lookup, isRunning, io)),
-      ...emptyLookupLines(found),
+      ...findingLines(found, ['empty', 'neverFound'], io),
       ...unansweredLines(found),
     ],
     Waiting: [
@@ -88,10 +91,7 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
         : []),
       ...(pending + found.undecided === 0 ? ['nothing'] : []),
     ],
-    'Failing for an hour': found.failing.flatMap((one) => [
-      causeText(one, io),
-      `  others to it go out; all of them: ${program} events --state pending --sink ${shellWord(one.sink)}`,
-    ]),
+    'Failing for an hour': findingLines(found, ['failing'], io),
     Dead: stuckLines(found, 'dead', io),
     Held: stuckLines(found, 'held', io),
     [`${missedTitle} (last 7 days)`]: found.missed.map((one) => causeText(one, io)),

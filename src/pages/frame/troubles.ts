@@ -1,5 +1,5 @@
 import { lookupOf } from '../../model.ts';
-import { goneSinks, needOf, type NeedKind, needsOf, refusedAt } from '../../ops/needs.ts';
+import { goneSinks, needOf, type NeedKind, needsOf } from '../../ops/needs.ts';
 import { reconcileCommand, refusals } from '../../ops/refusals.ts';
 import {
   askedWords,
@@ -14,21 +14,11 @@ import {
   type TroubleKind,
 } from '../../ops/sink-states.ts';
 import { sinceWords } from '../../ops/pauses.ts';
-import type { EmptyLookup } from '../../ops/status/empty-lookups.ts';
+import { type Finding, findings } from '../../ops/status/findings.ts';
 import type { SinkStatus, Status } from '../../ops/status/status.ts';
-import {
-  askAgain,
-  configsDiffer,
-  differForLong,
-  differWords,
-  emptyLookupWords,
-  rejectedWords,
-  rescuedWords,
-  unreadWords,
-  whyDiffer,
-} from '../../ops/status/words.ts';
+import { differForLong, rejectedWords } from '../../ops/status/words.ts';
 import { html, type Html, pathWith } from '../../support/html.ts';
-import { checkOf, program } from '../../support/invocation.ts';
+import { program } from '../../support/invocation.ts';
 import { count, printable, printableInLine } from '../../support/text.ts';
 import { english } from '../../words/wording.ts';
 import { retryButton } from '../changes/sinks.ts';
@@ -46,6 +36,12 @@ export const troubleItems = (status: Status, asked: PageRequest, isHere: boolean
 
 type Items = (status: Status, asked: PageRequest, isHere: boolean) => readonly Html[];
 
+/** A finding as an item. */
+const ofFinding =
+  (kind: keyof typeof findings): Items =>
+  (status, { times }) =>
+    findings[kind](status).map((one) => html`<li>${findingShown(one, times)}</li>`);
+
 const itemsOfSinks =
   (need: NeedKind): Items =>
   ({ sinks, lookups }, asked, isHere) =>
@@ -57,33 +53,10 @@ const itemsOfSinks =
     });
 
 const itemsOf: { readonly [kind in NeedKind]: Items } = {
-  unwritable: ({ unwritable }) => [
-    html`<li>
-      <b>The store cannot be written</b>: ${printable(unwritable!)}
-      <div class="small muted">
-        Until it can, events are refused, or soon will be: the service sends each of them once more. Once it
-        can, all goes on without a restart.
-      </div>
-    </li>`,
-  ],
-  unsent: ({ unsent }) => [
-    html`<li>
-      <b>What waits cannot be sent</b>: ${printable(unsent!)}
-      <div class="small muted">
-        Events are stored meanwhile. Once that is put right, all is sent without a restart.
-      </div>
-    </li>`,
-  ],
-  rescued: ({ rescued }) => {
-    const { what, then } = rescuedWords(rescued!);
-    return [
-      html`<li>
-        <b>The store was replaced while it was in use</b>: ${printable(what)}
-        <div class="small muted">${withCommands(then.join(' '))}</div>
-      </li>`,
-    ];
-  },
-  served: () => [html`<li><b>No connector has said for a while that it serves the store</b></li>`],
+  unwritable: ofFinding('unwritable'),
+  unsent: ofFinding('unsent'),
+  rescued: ofFinding('rescued'),
+  served: ofFinding('served'),
   // On that page, refused events have cards of their own.
   refused: ({ refused }, asked, isHere) =>
     refusals(isHere ? [] : refused).map(
@@ -96,29 +69,19 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
           ${helpLink()}
         </li>`,
     ),
-  unread: ({ unread }) => [
-    html`<li>
-      <b>The last ${unread} events could not be read</b>, so nobody was told of them.
-      <a href="/rejected">See what was wrong, and how to take them in</a>
-      <div class="small muted">${unreadWords}.</div>
-    </li>`,
-  ],
-  broken: (status, asked) => refusedConfigs(status, asked, true),
-  config: (status, asked) => refusedConfigs(status, asked, false),
-  restart: ({ replicas }) =>
-    replicas
-      .filter(({ config: { waiting } }) => waiting.length > 0)
-      .map(
-        ({ config: { waiting } }) =>
-          html`<li><b>These changed keys wait for a restart</b>: ${waiting.join(', ')}</li>`,
-      ),
-  differ: (status) => [html`<li>${differing(status)}</li>`],
-  closed: ({ replicas }) =>
-    replicas
-      .flatMap(({ config: { closed } }) => closed ?? [])
-      .map(
-        (closed) => html`<li><b>The admin port of a replica lets nobody in</b>: ${printable(closed)}</li>`,
-      ),
+  unread: (status, { times }) =>
+    findings.unread(status).map(
+      (one) =>
+        html`<li>
+          ${findingShown(one, times)}
+          <div class="small"><a href="/rejected">See what was wrong, and how to take them in</a></div>
+        </li>`,
+    ),
+  broken: ofFinding('broken'),
+  config: ofFinding('config'),
+  restart: ofFinding('restart'),
+  differ: ofFinding('differ'),
+  closed: ofFinding('closed'),
   down: itemsOfSinks('down'),
   locked: itemsOfSinks('locked'),
   forgotten: itemsOfSinks('forgotten'),
@@ -133,62 +96,23 @@ const itemsOf: { readonly [kind in NeedKind]: Items } = {
           <div class="small muted">${putBack}</div>
         </li>`,
     ),
-  empty: ({ emptyLookups }) =>
-    emptyLookups.filter(({ didFind }) => didFind).map((one) => html`<li>${emptyLookup(one)}</li>`),
-  failing: ({ failing }, asked) =>
-    failing.map(
-      ({ sink, count: many, firstAt, reason }) =>
-        html`<li>
-          <b
-            >${count(many, 'message')} to ${printable(sink)} ${many === 1 ? 'has' : 'have'} failed for an
-            hour</b
-          >, while others go out; first ${asked.times.short(firstAt)}: ${printable(reason)}
-          <div class="small muted">
-            ${commandLine(`${program} events --state pending --sink ${sink}`)} lists them.
-          </div>
-        </li>`,
-    ),
+  empty: ofFinding('empty'),
+  failing: ofFinding('failing'),
   // Both pages show these in their own ways, by cause.
   dead: () => [],
   held: () => [],
 };
 
-/** What a look-up does not find, and what to do about it. */
-export function emptyLookup(one: EmptyLookup): Html {
-  const { what, wrong } = emptyLookupWords(one);
-  return html`<b>${printableInLine(what)}</b>. If ${wrong.replaceAll('`', '')} was wrong: once it is right,
-    ${commandLine(`${program} ${askAgain}`)} asks again, and says what to apply.`;
-}
-
-/** What is wrong with the files of the replicas. Where not all have it, it is said which ones. */
-function refusedConfigs({ replicas }: Status, { times }: PageRequest, inForce: boolean): Html[] {
-  const alike = Map.groupBy(
-    replicas.filter(({ config: { refused } }) => refused && Boolean(refused.isInForce) === inForce),
-    ({ config: { file, refused } }) => `${file} ${refused!.problem}`,
-  );
-  return [...alike.values()].map((same) => {
-    const { file, refused } = same[0]!.config;
-    const { problem, others } = refused!;
-    const isOfAll = same.length === replicas.length;
-    const by = !isOfAll && ` by ${printable(namesOf(same))}`;
-    return html`<li>
-      ${
-        inForce
-          ? html`<b>The config in force breaks a policy</b>${by}:`
-          : html`<b>The changed config was refused</b> ${times.short(refusedAt(refused!))}${by}:`
-      }
-      ${printable(problem)}${others > 0 && ` (and ${count(others, 'more problem')})`}
-      <div class="small muted">
-        ${!inForce && 'The one before stays in force. '}${isOfAll ? commandLine(`${program} check`) : html`${commandLine(checkOf(file))} there`}
-        shows all that is wrong.
-      </div>
-    </li>`;
-  });
-}
+/** A finding in the words that `status` has for it. */
+const findingShown = ({ title, detail, then }: Finding, times: Times): Html => {
+  const words = title.map((part) => (typeof part === 'number' ? times.short(part) : printableInLine(part)));
+  return html`<b>${words}</b>${detail !== undefined && `: ${printableInLine(detail)}`}
+    ${then.length > 0 && html`<div class="small muted">${withCommands(then.map(printable).join(' '))}</div>`}`;
+};
 
 /** The notice that a changed file is not what is in force. */
 export function refusedNotice(status: Status, asked: PageRequest): Html | false {
-  const items = [true, false].flatMap((inForce) => refusedConfigs(status, asked, inForce));
+  const items = (['broken', 'config'] as const).flatMap((kind) => ofFinding(kind)(status, asked, false));
   return (
     items.length > 0 &&
     html`<section class="notice bad">
@@ -199,18 +123,13 @@ export function refusedNotice(status: Status, asked: PageRequest): Html | false 
   );
 }
 
-const namesOf = (replicas: Status['replicas']): string => replicas.map(({ id }) => id).join(' and ');
+/** The notice that not all replicas decide by the same config, where that may be over soon. */
+export const differNotice = (status: Status, times: Times): Html[] =>
+  differForLong(status) ? [] : findingNotices('differ', status, times);
 
-/** The notice that not all replicas decide by the same config. During a change of all files it stands for a moment. */
-export const differNotice = (status: Status): Html | false =>
-  configsDiffer(status) &&
-  !differForLong(status) &&
-  html`<p class="notice wait break">${differing(status)}</p>`;
-
-const differing = ({ replicas }: Status): Html =>
-  html`<b>The replicas run different configs</b>:
-    ${[...Map.groupBy(replicas, ({ config }) => `${config.id} ${config.callsBy} ${config.file}`).values()].map((same) => printable(`${same[0]!.config.file} by ${namesOf(same)}`)).join(', ')}.
-    Until all have the same, ${differWords}. ${whyDiffer}`;
+/** Findings that need nobody at once. */
+export const findingNotices = (kind: keyof typeof findings, status: Status, times: Times): Html[] =>
+  findings[kind](status).map((one) => html`<div class="notice wait break">${findingShown(one, times)}</div>`);
 
 type SinkItem = (one: SinkStatus, asked: PageRequest, isHere: boolean) => Html;
 

@@ -64,7 +64,7 @@ async function rules(asked: PageRequest, parts: Parts, tried: Tried | null): Pro
     title: 'Rules',
     ...(tried && { status: tried.status }),
     body: html`<div class="stack">
-      ${status && refusedNotice(status, asked)} ${status && differNotice(status)}
+      ${status && refusedNotice(status, asked)} ${status && differNotice(status, asked.times)}
       <section class="card">
         <h2>Who hears of what</h2>
         ${matrix(await routesSoon(config), text)}

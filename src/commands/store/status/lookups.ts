@@ -1,16 +1,6 @@
 import type { Status } from '../../../ops/status/status.ts';
-import { askAgain, emptyLookupWords, unansweredWords } from '../../../ops/status/words.ts';
+import { unansweredWords } from '../../../ops/status/words.ts';
 import { program } from '../../../support/invocation.ts';
-import { printable } from '../../../support/text.ts';
-
-/** Warns of look-ups that work but never find anything, or a field. */
-export const emptyLookupLines = (found: Status): string[] =>
-  found.emptyLookups
-    .map(emptyLookupWords)
-    .flatMap(({ what, wrong }) => [
-      printable(what),
-      `  if ${wrong} was wrong: once it is right, \`${program} ${askAgain}\` asks again, and says what to \`${program} apply\``,
-    ]);
 
 export function unansweredLines(found: Status): string[] {
   const words = unansweredWords(found);
