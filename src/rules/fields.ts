@@ -136,7 +136,7 @@ const eventFields: readonly Field[] = [
   },
 ];
 
-/** A key of the catalog's entry for the event's test. */
+/** A key of the catalog's entry for the event's test. `id` is there without an entry. */
 export function testField(key: string): Field {
   return {
     ...ofEvent,
@@ -146,7 +146,8 @@ export function testField(key: string): Field {
     bound: testBound,
     optional: true,
     of: key === 'id' ? 'testId' : 'test',
-    read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),
+    read: ({ event, test }) =>
+      key === 'id' ? event.testId : Object.hasOwn(test, key) ? (test[key] ?? null) : null,
   };
 }
 

@@ -35,6 +35,7 @@ const good: object[] = [
     'test.remote': true,
   },
   { 'test.team': { exists: false } },
+  { testId: [5, 6], 'test.id': 5 },
   { 'test.team': { in: ['a', 'b'], not: 'a' } },
   { all: [{ status: 'Completed' }, { any: [{ testId: 1 }, { not: { testId: { in: [2, 3] } } }] }] },
   { testId: { gt: 1, lt: 3 } },
@@ -164,6 +165,10 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
     ],
     [
       { status: 'Completed', any: [{ status: 'Canceled' }, { status: 'DidNotTake', testId: 1 }] },
+      ': no event can match this: its conditions on status and testId exclude each other',
+    ],
+    [
+      { testId: 5, 'test.id': 6 },
       ': no event can match this: its conditions on status and testId exclude each other',
     ],
     [
