@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { connectors } from '../../connectors/index.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { lookupSink, noFacts } from '../../src/model.ts';
+import { type JsonMap, lookupSink, noFacts } from '../../src/model.ts';
 import { sampleEvent, templateData } from '../../src/templates/data.ts';
 import { failure } from './tools.ts';
 
-const load = (lookups: string) =>
+const load = (lookups: string, catalog = '{}') =>
   parseConfig(
     [
       'lookups:',
       lookups.replaceAll(/^/gm, '  '),
+      `catalog: ${catalog}`,
       'sinks: { page: { connector: webhook, url: "https://ats.example.com" } }',
       'rules: [ { name: all, when: {}, then: [ { sink: page } ] } ]',
     ].join('\n'),
@@ -27,10 +28,10 @@ const lookup = (over: Record<string, string>, name = 'candidate'): string => {
   return [`${name}:`, ...Object.entries(keys).map(([key, value]) => `  ${key}: ${value}`)].join('\n');
 };
 
-const askedFor = (config: ReturnType<typeof load>, candidateId: string) => {
+const askedFor = (config: ReturnType<typeof load>, candidateId: string, catalogEntry: JsonMap = {}) => {
   const composed = config.lookups
     .get(lookupSink('candidate'))!
-    .compose(templateData(sampleEvent({ candidateId }, 0), {}, noFacts, 'candidate', 0));
+    .compose(templateData(sampleEvent({ candidateId }, 0), catalogEntry, noFacts, 'candidate', 0));
   return 'message' in composed ? (composed.message as { path: string }).path : composed.rejected.detail;
 };
 
@@ -154,6 +155,13 @@ describe('what is asked', () => {
     for (const id of ['.', '..']) expect(askedFor(config, id)).toContain('leads elsewhere');
     const byNumber = load(lookup({ url: '"${API}/candidates/{{ event.candidateNumericalId }}"' }));
     expect(askedFor(byNumber, 'a')).toContain('has nothing to print');
+  });
+
+  test('has what the catalog says of the test, and the test’s id', () => {
+    const url = lookup({ url: '"${API}/{{ test.team }}/{{ test.id }}/{{ event.candidateId }}"' });
+    const config = load(url, '{ 1: { team: core }, 2: { name: Two } }');
+    expect(askedFor(config, 'a', config.plan.test(1))).toBe('/api/core/1/a');
+    expect(askedFor(config, 'a', config.plan.test(2))).toContain('has nothing to print');
   });
 
   test('and how is today’s, while the plan has what was to be found out', () => {

@@ -97,7 +97,10 @@ function readOne(
   const asking = cache === undefined ? connector : cached(connector, cache);
   const sink = toSink(lookupSink(name), asking, { ...own, retry, onUnknown: 'resend' });
   const compose = composerOf(sink, known);
-  const sample = compose(templateData(sampleEvent({ candidateNumericalId: 1 }, 0), {}, {}, name, 0));
+  const event = sampleEvent({ candidateNumericalId: 1 }, 0);
+  // What is empty for a test only makes the look-up of its events unknown.
+  const test = { ...Object.fromEntries([...known.testKeys].map((key) => [key, 'x'])), id: event.testId };
+  const sample = compose(templateData(event, test, {}, name, 0));
   if ('rejected' in sample) reading.report(error([...path, 'url'], sample.rejected.detail));
   return { ...sink, lookup: name, compose };
 }
