@@ -61,8 +61,8 @@ test('another sink, order or number of actions is a problem that says what would
       '{ event: { status: DidNotTake, testId: 7 }, expect: [ { sink: page } ] }',
     ),
   ).toEqual([
-    '1:5 Completed of test 7: expected copy, page, but page, copy would be sent',
-    '2:5 Completed of test 7: expected nothing, but page, copy would be sent',
+    '1:5 Completed of test 7: expected copy, page, but page (rule completed), copy (rule completed) would be sent',
+    '2:5 Completed of test 7: expected nothing, but page (rule completed), copy (rule completed) would be sent',
     '3:5 DidNotTake of test 7: expected page, but nothing would be sent',
   ]);
 });
@@ -99,7 +99,7 @@ test('a scenario compares the sinks that it names, and no other', async () => {
       '{ event: { status: Completed, testId: 7 }, sinks: [ copy ], expect: [ { sink: copy } ] }',
       '{ name: mine, event: { status: Completed, testId: 7 }, sinks: [ page ], expect: [] }',
     ),
-  ).toEqual(['2:5 mine: expected nothing, but page would be sent']);
+  ).toEqual(['2:5 mine: expected nothing, but page (rule completed) would be sent']);
 });
 
 test('a text may be expected in part', async () => {

@@ -114,7 +114,11 @@ function mismatch(
   if (failed) return `a message to ${failed.sink} cannot be made: ${failed.fault}`;
   const names = (all: readonly { readonly sink: string }[]) =>
     all.map(({ sink }) => sink).join(', ') || 'nothing';
-  if (names(sent) !== names(expect)) return `expected ${names(expect)}, but ${names(sent)} would be sent`;
+  if (names(sent) !== names(expect)) {
+    // Several messages go to one sink; the rule tells them apart.
+    const byRule = sent.map(({ sink, action }) => ({ sink: `${sink} (rule ${action.rule})` }));
+    return `expected ${names(expect)}, but ${names(byRule)} would be sent`;
+  }
   const different = expect.flatMap((expected, index) =>
     differentKeys(expected, sent[index]!.fields).map(
       ({ message }) => `action ${index + 1} (${expected.sink}): ${message}`,
