@@ -76,4 +76,26 @@ describe('the repository', () => {
       expect(named.filter((script) => !(script in scripts))).toEqual([]);
     }
   });
+
+  test('links in its pages only to headings that there are', () => {
+    // As GitHub makes them.
+    const anchorsOf = (page: string) =>
+      Array.from(read(page).matchAll(/^#+ (.*)$/gm), ([, heading = '']) =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\w\- ]/g, '')
+          .replaceAll(' ', '-'),
+      );
+    const docs = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
+    const pages = ['CONTRIBUTING.md', 'SECURITY.md', 'README.md', ...docs.map((file) => `docs/${file}`)];
+    const broken = pages.flatMap((page) =>
+      Array.from(read(page).matchAll(/\]\(([\w./-]*)#([\w-]+)\)/g))
+        .filter(([, file = '', anchor = '']) => {
+          const target = file === '' ? page : join(dirname(page), file);
+          return !anchorsOf(target).includes(anchor);
+        })
+        .map(([link]) => `${page}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
 });
