@@ -98,6 +98,30 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring', text
   await app.stop();
 });
 
+test('changed secrets that could not be tried, as the tool was down, are tried again, and not only with the next message', async () => {
+  const slack = await startSlack({ token: 'xoxb-right' });
+  onTestFinished(() => slack.close());
+  const { folder, write } = await workplace();
+  const token = await write('token', 'xoxb-old');
+  const file = await write(
+    'config.yaml',
+    `${loud(folder)}
+sinks: { slack: { connector: slack, token: '\${file:${token}}', apiUrl: '${slack.url}', retry: { minDelay: 10ms, maxDelay: 20ms } } }
+rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring' } ] } ]
+`,
+  );
+  const { app, lines } = await logging(file);
+  const status = async () => (await run(['status', '--config', file])).out;
+  await slack.stop();
+  await write('token', 'xoxb-right');
+  await eventually(async () => expect(await status()).toContain('the changed secrets of slack do not work'));
+  await slack.start();
+  await eventually(async () => expect(await status()).toMatch(/^Nothing needs a person\./));
+  const told = lines().filter(({ msg }) => msg === 'the changed secrets of a sink do not work');
+  expect(told).toHaveLength(1);
+  await app.stop();
+});
+
 test('a receiver.token that was changed with a restart stays valid until the new one has come, and none is in the store', async () => {
   const { folder, write } = await workplace();
   const events = async (token: string, ...given: string[]) => {

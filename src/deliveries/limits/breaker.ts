@@ -16,7 +16,7 @@ const lastAttempts = 50;
 export const longestBetweenProbesMs = 5 * 60_000;
 
 /** The longest time between two probes, by the sink's own delays. */
-const longestPauseMs = ({ minDelayMs, maxDelayMs }: BackoffPolicy): number =>
+export const longestPauseMs = ({ minDelayMs, maxDelayMs }: BackoffPolicy): number =>
   Math.max(minDelayMs, Math.min(maxDelayMs, longestBetweenProbesMs));
 
 export type SinkChange = 'paused' | 'resumed';

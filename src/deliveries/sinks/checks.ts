@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import type { SinkConfig } from '../../config/config.ts';
 import type { LiveCheck } from '../../connector.ts';
+import type { Clock } from '../../support/clock.ts';
 import type { Mask } from '../../support/secret.ts';
 import type { Holding } from '../leases.ts';
+import { longestPauseMs } from '../limits/breaker.ts';
 import type { Deadlines } from '../limits/deadlines.ts';
 import type { ConnectedSinks } from './connected-sinks.ts';
+import type { Change } from './new-secrets.ts';
 
 interface CheckParts {
   readonly sinks: ConnectedSinks;
@@ -13,26 +16,44 @@ interface CheckParts {
   readonly mask: Mask;
 }
 
-/** Checks the new secrets of sinks, before a message has to go out with them. Tells `work` which are right. Never throws. */
-export async function checkSecrets(
-  {
-    log,
-    work,
-    ...parts
-  }: Omit<CheckParts, 'holding'> & {
-    readonly log: Logger;
-    readonly work: (sink: string) => void;
-  },
-  changed: readonly SinkConfig[],
-): Promise<void> {
-  const check = async (sink: SinkConfig) => {
+interface SecretParts extends Omit<CheckParts, 'holding'> {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** A sink of the config in force. */
+  readonly sinkOf: (name: string) => SinkConfig | undefined;
+  readonly work: (name: string) => void;
+  /** Called after each check. */
+  readonly checked: () => void;
+}
+
+/**
+ * Checks the new secrets of these sinks, before a message has to go out with them. Those that do not work are checked again, as
+ * often as a paused sink is tried at the least: the tool may have been down, or take them a minute later, and nobody else would
+ * find out before the next message. Tells `work` which are right.
+ */
+export function checkSecrets(
+  { clock, log, sinkOf, work, checked, ...parts }: SecretParts,
+  changed: readonly Pick<SinkConfig, 'name'>[],
+): void {
+  const { newSecrets } = parts.sinks;
+  const { shutdown } = parts.deadlines;
+  const check = async (name: string, change: Change | undefined, isAgain: boolean) => {
+    const sink = sinkOf(name);
+    // Where they were changed again, that change is checked for itself.
+    if (!sink || !change || newSecrets.changeOf(name) !== change) return;
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
-    if (parts.deadlines.shutdown.aborted) return;
-    parts.sinks.newSecrets.checked(sink.name, detail);
-    if (detail === null) work(sink.name);
-    else log.error({ sink: sink.name, detail }, 'the changed secrets of a sink do not work');
+    if (shutdown.aborted || newSecrets.changeOf(name) !== change) return;
+    change.fault = detail;
+    checked();
+    if (detail === null) return work(name);
+    if (!isAgain) log.error({ sink: name, detail }, 'the changed secrets of a sink do not work');
+    const cancel = clock.after(longestPauseMs(sink.retry), () => {
+      shutdown.removeEventListener('abort', cancel);
+      void check(name, change, true);
+    });
+    shutdown.addEventListener('abort', cancel, { once: true });
   };
-  await Promise.all(changed.map(check));
+  for (const { name } of changed) void check(name, newSecrets.changeOf(name), false);
 }
 
 /** Asks a tool whether it works, without sending a message. Returns what is wrong, or null. Never throws. */

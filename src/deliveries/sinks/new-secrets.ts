@@ -7,7 +7,8 @@ import { timeText } from '../../support/text.ts';
 type SinkConfigs = ReadonlyMap<string, SinkConfig>;
 type SecretFault = NonNullable<ReplicaState['secretFaults']>[number];
 
-interface Change {
+/** A change of a sink's secrets. */
+export interface Change {
   /** When the secrets were changed (ms), and the zone in which people read that. */
   readonly at: number;
   readonly timeZone: string;
@@ -60,10 +61,9 @@ export class NewSecrets {
     return outcome;
   }
 
-  /** Notes what a check of new secrets found; null if they work. */
-  checked(name: string, fault: string | null): void {
-    const change = this.#changes.get(name);
-    if (change) change.fault = fault;
+  /** The last change of a sink's secrets, until a call has shown that they are right. */
+  changeOf(name: string): Change | undefined {
+    return this.#changes.get(name);
   }
 
   /** The sinks whose new secrets are known not to work, and since when. */
