@@ -15,7 +15,7 @@ export interface HttpServerOptions {
   readonly stillMs?: number;
   /** How long an idle connection may stay open once the server retires. */
   readonly patienceMs?: number;
-  /** Called for what came from an address and is no request that can be read, such as TLS. */
+  /** Called for what came from an address and is no valid request, such as TLS. */
   readonly unreadable?: (address: string, refusal: Refusal) => void;
   /** Called with the address of a connection that was closed to make room before a request was read on it. */
   readonly noRoom?: (address: string) => void;
@@ -41,6 +41,7 @@ export class HttpServer extends http.Server {
   readonly #log: Pick<Logger, 'warn'>;
   readonly #patienceMs: number;
   readonly #connections: Connections;
+  readonly #unreadable: NonNullable<HttpServerOptions['unreadable']>;
   #retiring: Promise<void> | null = null;
   /** Another process listens on the socket after this one. */
   socketOutlivesIt = false;
@@ -64,7 +65,8 @@ export class HttpServer extends http.Server {
     this.#log = options.log;
     this.#patienceMs = patienceMs;
     this.#connections = new Connections(places);
-    this.#addListeners(options);
+    this.#unreadable = options.unreadable ?? (() => {});
+    this.#addListeners(options.noRoom);
   }
 
   /**
@@ -118,7 +120,7 @@ export class HttpServer extends http.Server {
     while (!allHadTime()) await delay(sweepEveryMs);
   }
 
-  #addListeners({ unreadable, noRoom }: Pick<HttpServerOptions, 'noRoom' | 'unreadable'>): void {
+  #addListeners(noRoom: HttpServerOptions['noRoom']): void {
     this.on('listening', () => {
       const address = this.address();
       this.#isUnix = address === null || typeof address === 'string';
@@ -148,7 +150,7 @@ export class HttpServer extends http.Server {
       const refusal = refusalFor(error);
       // A client that leaves in the middle of a request is told of with that.
       if (/^HPE_(?!INVALID_EOF_STATE)/.test(error.code ?? ''))
-        unreadable?.((socket as Socket).remoteAddress ?? '', refusal);
+        this.#unreadable((socket as Socket).remoteAddress ?? '', refusal);
       this.#refuse(socket, refusal);
     });
     // Node leaves CONNECT without any answer.
@@ -164,7 +166,11 @@ export class HttpServer extends http.Server {
     if (connection.unfinished === maxUnfinished && req.socket.writableLength > 0)
       return void req.socket.destroy();
     const fault = hostFault(req);
-    if (fault) return answerProblem(res, { status: 400, detail: fault, headers: { connection: 'close' } });
+    if (fault) {
+      const refusal = { status: 400, detail: fault, headers: { connection: 'close' } };
+      this.#unreadable(req.socket.remoteAddress ?? '', refusal);
+      return answerProblem(res, refusal);
+    }
     req.url = originForm(req.url ?? '/');
     this.#listener(req, res);
   }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP, isIPv4 } from 'node:net';
 import type { CallerTokens } from '../config/live/caller-tokens.ts';
 import type { ReceiverConfig } from '../config/config.ts';
-import { addressList, listHas } from '../http/addresses.ts';
+import { addressList, isInternal, listHas } from '../http/addresses.ts';
 import type { Refusal } from '../http/problem.ts';
 
 /** Decides who may call, compiled from a config. */
@@ -11,6 +11,8 @@ export interface Gate {
   allows(address: string | null): boolean;
   /** Whether the peer of a connection is an allowed sender or a trusted proxy. */
   knows(peer: string): boolean;
+  /** Whether a peer speaks for the service: its address is one of those that are listed, or a trusted proxy's. Nobody scans from there. */
+  isOfTheService(peer: string): boolean;
 }
 
 const gates = new WeakMap<ReceiverConfig, Gate>();
@@ -18,9 +20,9 @@ const gates = new WeakMap<ReceiverConfig, Gate>();
 /** The gate of a config. It is made once for each: a reload makes another config. */
 export const gateOf = (config: ReceiverConfig): Gate => gates.getOrInsertComputed(config, compileGate);
 
-function compileGate(config: ReceiverConfig): Gate {
-  const isTrusted = trustOf(config.trustProxy);
-  const allowed = config.allowFrom === 'any' ? null : addressList(config.allowFrom);
+function compileGate({ allowFrom, trustProxy }: ReceiverConfig): Gate {
+  const isTrusted = trustOf(trustProxy);
+  const allowed = allowFrom === 'any' ? null : addressList(allowFrom);
   const allows = (address: string | null) =>
     allowed === null || (address !== null && listHas(allowed, address));
   return {
@@ -32,6 +34,13 @@ function compileGate(config: ReceiverConfig): Gate {
     knows(peer) {
       const address = addressIn(peer);
       return address !== null && (allows(address) || isTrusted(address, 0));
+    },
+    isOfTheService(peer) {
+      const address = addressIn(peer);
+      if (address === null) return false;
+      // A number of proxies trusts whoever connects. One's own proxies connect from within.
+      const isProxy = isTrusted(address, 0) && (typeof trustProxy !== 'number' || isInternal(address));
+      return isProxy || (allowed !== null && allows(address));
     },
   };
 }

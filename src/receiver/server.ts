@@ -77,16 +77,18 @@ export function createReceiver(options: ReceiverOptions): {
     const receivedAt = now();
     if (Math.abs(receivedAt - toldAt) < tellEveryMs) return;
     toldAt = receivedAt;
-    const known = { correlationId: null, status, address };
     accessLog.write({
-      ...known,
+      correlationId: null,
+      status,
+      address,
       outcome: 'invalid',
       eventId: null,
       traceId: null,
       durationMs: 0,
       warning: detail,
     });
-    inbox.keepRejected({ ...known, receivedAt, faults: [detail], body: '' });
+    const correlationId = gateOf(config()).isOfTheService(address) ? '' : null;
+    inbox.keepRejected({ correlationId, status, address, receivedAt, faults: [detail], body: '' });
   }
   /** As an allowed sender or a trusted proxy has opened the connection, it may have brought an event. */
   function noRoom(address: string): void {

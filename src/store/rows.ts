@@ -232,6 +232,7 @@ export const attempt = recordIn<Attempt>('a', {
 export interface RejectedRequest {
   readonly receivedAt: number;
   readonly address: string;
+  /** Null where none came; empty of an event, most likely, of which nothing could be read. */
   readonly correlationId: string | null;
   readonly status: number;
   /** One line for each fault. */

@@ -792,7 +792,9 @@ describe('status', () => {
       code: 4,
       out: expect.stringMatching(/^A person is needed: the replicas run different configs\.\n/),
     });
-    expect((await run(['status', '--store', url])).out).toMatch(/ {2}by two\n[^]* {2}The replicas run different configs: /);
+    expect((await run(['status', '--store', url])).out).toMatch(
+      / {2}by two\n[^]* {2}The replicas run different configs: /,
+    );
     await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);

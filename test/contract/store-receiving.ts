@@ -432,6 +432,15 @@ export function receiving(): void {
     expect([await unread(0), await unread(0, 20)]).toEqual([1, 0]);
   });
 
+  test('counts each request that could not be read as an event whose correlation id nobody knows', async () => {
+    for (const [n, correlationId] of ['', '', null, 'a'].entries())
+      await store.keepRejected({ ...rejectedRequest(n + 1), correlationId }, 9);
+    expect(await store.unreadSince(t0, t0 + 9)).toBe(3);
+    expect(await store.rejectedSince(t0)).toMatchObject([{ count: 3 }]);
+    const kept = await store.rejectedRequests({});
+    expect(kept.map(({ correlationId }) => correlationId)).toEqual(['a', null, null, null]);
+  });
+
   test('finds the rejected requests that may be about a candidate', async () => {
     const bodies = [
       '{"candidateId":"ab%\\"C-1"}',

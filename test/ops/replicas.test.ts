@@ -131,7 +131,8 @@ test('replicas whose environment has them call a sink otherwise say so, though t
   expect((await run(['status', '--store', url])).out).toContain('The replicas run different configs');
   await second.replica.stop();
   await eventually(
-    async () => expect((await run(['status', '--store', url])).out).not.toContain('The replicas run different configs'),
+    async () =>
+      expect((await run(['status', '--store', url])).out).not.toContain('The replicas run different configs'),
     longer,
   );
 }, 120_000);

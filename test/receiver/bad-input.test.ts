@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { ReceiverConfig } from '../../src/config/config.ts';
 import { path, sample, startReceiver } from './receiver.ts';
 import { head, Wire } from './wire.ts';
 import { anyCharacter, runs } from '../fixtures/runs.ts';
@@ -154,6 +155,7 @@ describe('any input is answered as documented, and the next event is accepted', 
 test.each([
   ['TLS', Buffer.from('16030100c8010000c40303', 'hex'), 400, /^This is TLS, and the port speaks plain HTTP/],
   ['headers that are too large', head(path, { 'x-a': 'a'.repeat(40_000) }), 431, /headers are too large/],
+  ['a request for two hosts', head(path, { host: 'a\r\nhost: b' }), 400, /more than one Host/],
   [
     'what a load balancer puts before a request',
     `PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n`,
@@ -170,7 +172,7 @@ test.each([
     {
       receivedAt: expect.any(Number),
       address: '127.0.0.1',
-      correlationId: null,
+      correlationId: '',
       status,
       faults: [expect.stringMatching(detail)],
       body: '',
@@ -178,4 +180,16 @@ test.each([
   ]);
   expect(receiver.lines).toMatchObject([{ level: 'warn', status, warning: expect.stringMatching(detail) }]);
   expect(receiver.counted).toEqual(['invalid', 'invalid']);
+});
+
+test.each<[string, Partial<ReceiverConfig>, '' | null]>([
+  ['the service', { allowFrom: ['127.0.0.1'] }, ''],
+  ['a named proxy', { allowFrom: ['192.0.2.1'], trustProxy: ['127.0.0.1'] }, ''],
+  ['a proxy of the same network', { allowFrom: ['192.0.2.1'], trustProxy: 1 }, ''],
+  ['whoever may call', { allowFrom: 'any' }, null],
+])('what cannot be read from %s counts as an event or not', async (_who, config, correlationId) => {
+  const receiver = await startReceiver(config);
+  const wire = await Wire.open(receiver.port);
+  expect((await wire.send('PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n').answer())?.status).toBe(400);
+  expect(receiver.inbox.rejected).toMatchObject([{ correlationId }]);
 });

@@ -163,7 +163,8 @@ export const sql = {
   from rejected_requests r where r.received_at >= $1 and r.correlation_id is not null
   group by r.address order by count(*) desc, r.address`),
   unread: query<{ readonly n: number }>(`
-  select count(distinct r.correlation_id) as n from rejected_requests r
+  select count(distinct case when r.correlation_id = '' then 'request ' || r.seq else r.correlation_id end) as n
+  from rejected_requests r
   where r.received_at <= $2 and r.received_at > coalesce((
     select e.received_at from events e
     where e.received_at > $1 and e.received_at <= $2 and e.correlation_id is not null

@@ -357,11 +357,14 @@ export function* keepRejected(request: RejectedRequest, keep: number): Operation
   yield* run(sql.trimRejectedRequests, keep);
 }
 
-/** Lists requests that were refused for their content, newest first. */
+/** Lists requests that were refused for their content, newest first. What was not read of one is null. */
 export function* rejectedRequests(filter: RejectedFilter): Operation<KeptRequest[]> {
   const { after = Number.MAX_SAFE_INTEGER, limit = 100, about } = filter;
   const rows = yield* about === undefined
     ? all(sql.rejectedRequests, after, limit)
     : all(sql.rejectedAbout, after, limit, ...patternsOf(about));
-  return rows.map((row) => Object.assign(ofRejected.read(row), { seq: row.seq }));
+  return rows.map((row) => {
+    const request = ofRejected.read(row);
+    return Object.assign(request, { correlationId: request.correlationId || null, seq: row.seq });
+  });
 }
