@@ -6,6 +6,10 @@ import type { Json } from '../../src/model.ts';
 /** The column that keeps which delivery wrote a row. */
 export const deliveryHeader = 'Delivery';
 
+/** The part of a delivery's id that sorts by the event's time; undefined for what is no such id, as people write other things there. */
+export const ulidOf = (cell: unknown): string | undefined =>
+  /^dlv_([0-9a-z]{26})_\d+$/.exec(String(cell))?.[1];
+
 /** The kinds of a column's values; see `as` of the action. */
 export const kind = z.enum(['date', 'number', 'link']);
 

@@ -1,5 +1,5 @@
 import { delivered } from '../../src/connector.ts';
-import { deliveryHeader, formatOf } from './message.ts';
+import { deliveryHeader, formatOf, ulidOf } from './message.ts';
 import type { RowRequest, SheetMessage, WrittenRow } from './message.ts';
 import { notReadBack } from './outcomes.ts';
 import type { Result, Write } from './outcomes.ts';
@@ -110,8 +110,7 @@ function newerAt(
 
 /** Whether a Delivery cell names a later event than an id does. Two deliveries of one event are of the same age. */
 function isNewer(cell: unknown, deliveryId: string): boolean {
-  // The ULID of a delivery's id sorts by time. People write other things into the cell.
-  const [there, ours] = [cell, deliveryId].map((id) => /^dlv_([0-9a-z]{26})_\d+$/.exec(String(id))?.[1]);
+  const [there, ours] = [cell, deliveryId].map(ulidOf);
   return there !== undefined && ours !== undefined && there > ours;
 }
 
@@ -169,7 +168,7 @@ export function addition(
   const names = new Set(added.flatMap(({ row }) => Object.keys(row)));
   const columns = [...names].map((name) => grid.column(name));
   const below = (row: number) => rowAfter(tab, row, header.length);
-  let end = below(Math.max(headerRow, grid.lastFilled(grid.column(deliveryHeader))) + 1);
+  let end = below(Math.max(headerRow, grid.lastDelivery(grid.column(deliveryHeader))) + 1);
   while (columns.some((column) => grid.at(end, column) !== '' && grid.at(end, column) !== false))
     end = below(end + 1);
   // A table's last row may be its footer, which stays below.

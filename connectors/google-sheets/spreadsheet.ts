@@ -2,7 +2,7 @@ import type { sheets_v4 } from 'googleapis/build/src/apis/sheets/index.js';
 import type { Receipt } from '../../src/model/outcomes.ts';
 import { foreign, readRanges } from './client.ts';
 import type { Answer, Call } from './client.ts';
-import { knownZone } from './message.ts';
+import { knownZone, ulidOf } from './message.ts';
 import type { Cell, Format, Row } from './message.ts';
 import { isOutdated } from './outcomes.ts';
 
@@ -141,9 +141,9 @@ export class Grid {
     return name === '' ? -1 : this.header.indexOf(name);
   }
 
-  /** The last row that has a value in a column; -1 where none has. */
-  lastFilled(column: number): number {
-    return this.rows.findLastIndex((row) => (row[column] ?? '') !== '');
+  /** The last row with a delivery's id in a column; -1 where none has. What people have below the table may stand in it, too. */
+  lastDelivery(column: number): number {
+    return this.rows.findLastIndex((row) => ulidOf(row[column]) !== undefined);
   }
 
   /** The first row of each value of a column. */

@@ -18,7 +18,7 @@ import {
   writeCells,
 } from './spreadsheet.ts';
 import type { Part, Request, Spreadsheet, Tab, View } from './spreadsheet.ts';
-import { deliveryHeader } from './message.ts';
+import { deliveryHeader, ulidOf } from './message.ts';
 import type { Row, RowRequest } from './message.ts';
 import { columnsInWords, says } from './outcomes.ts';
 
@@ -193,16 +193,16 @@ export async function readOnce(
     const top = { tab, grid: new Grid(grid.rows.slice(0, headerRow + 1), headerRow), isEnough: false };
     if (range === null || before.width !== tab.width) return top;
     if (wasWhole) {
-      tab.lastRow = Math.max(headerRow, grid.lastFilled(tab.deliveryColumn));
+      tab.lastRow = Math.max(headerRow, grid.lastDelivery(tab.deliveryColumn));
       return { tab, grid, isEnough: true };
     }
     if (before.lastRow === null) {
       const isThatColumn = before.deliveryColumn === tab.deliveryColumn;
-      tab.lastRow = isThatColumn ? Math.max(headerRow, grid.lastFilled(0)) : null;
+      tab.lastRow = isThatColumn ? Math.max(headerRow, grid.lastDelivery(0)) : null;
       return top;
     }
     // Somebody deleted rows, or moved them: the last one has to be found again.
-    const isLast = first === headerRow || grid.at(first, tab.deliveryColumn) !== '';
+    const isLast = first === headerRow || ulidOf(grid.at(first, tab.deliveryColumn)) !== undefined;
     if (!isLast) tab.lastRow = null;
     return { tab, grid, isEnough: isLast };
   });
@@ -312,7 +312,7 @@ export async function lostHeader(
       return fail(
         `its header stands in row ${at + 1}, and should in ${own}. Move it there, or set headerRow to ${at + 1} if all tabs of the sink are so.`,
       );
-    if (header.some((name) => /^dlv_[0-9a-z]{26}_\d+$/.test(name)))
+    if (header.some((name) => ulidOf(name) !== undefined))
       return fail(
         `${own} has no header but values. Insert a row there with the names of the columns, ${deliveryHeader} among them.`,
       );

@@ -331,7 +331,7 @@ describe('rows with a key', () => {
       ['Candidate', 'Status', 'Delivery'],
       ['a', 'old', 'd-0'],
       [],
-      ['apart', 'old', 'd-00'],
+      ['apart', 'old', `dlv_${'0'.repeat(26)}_1`],
     ]);
     await send([update('new', 'Completed'), update('apart', 'Completed')]);
     expect(sandbox.rows('Results')).toMatchObject([

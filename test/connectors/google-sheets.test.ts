@@ -364,6 +364,20 @@ describe('a table that people made of the rows', () => {
     expect(tab.at(5, 3)).toBe('below');
   });
 
+  test('has them where a list below it is as wide', async () => {
+    const tab = given('Results', cells);
+    tab.tables = [{ id: 't1', box: { ...box, right: 3, bottom: 1 }, hasFooter: false }];
+    await written(requestFor({ row: { Candidate: '2', Status: 'x' } }));
+    tab.update(4, 0, [
+      ['Test', 'Owner', 'Since'],
+      ['Backend', 'Dana', '2026'],
+    ]);
+    for (const Candidate of ['3', '4']) await written(requestFor({ row: { Candidate, Status: 'x' } }));
+    expect(tab.tables[0]!.box.bottom).toBe(4);
+    const first = tab.rows.map(([cell = '']) => cell);
+    expect(first).toEqual(['Candidate', '1', '2', '3', '4', '', 'Test', 'Backend']);
+  });
+
   test('has the columns that are added at its end', async () => {
     const tab = given('Results', [['Candidate', 'When'], ['1']]);
     tab.tables = [{ id: 't1', box: { ...box, bottom: 1 }, hasFooter: false, types: { 1: 'DATE' } }];
