@@ -777,7 +777,7 @@ describe('status', () => {
     expect((await run(['status', '--store', url])).out).toContain('2 replicas');
     const newer = said('two');
     await store.keepReplicaState({ ...newer, config: { ...newer.config, callsBy: '0a1b' } });
-    expect((await run(['status', '--store', url])).out).not.toContain('These configs differ');
+    expect((await run(['status', '--store', url])).out).not.toContain('different configs');
     const other = said('two');
     const differing = (since: number) =>
       store.keepReplicaState({ ...other, config: { ...other.config, id: 'other', since } });
