@@ -785,7 +785,7 @@ describe('status', () => {
     await differing(Date.now() - 14 * 60_000);
     expect(await run(['status', '--store', url])).toMatchObject({
       code: 0,
-      out: expect.stringContaining('The replicas run different configs: a.yaml by two, a.yaml by one\n'),
+      out: expect.stringContaining('The replicas run different configs: a.yaml on two, a.yaml on one\n'),
     });
     await differing(Date.now() - 16 * 60_000);
     expect(await run(['status', '--store', url])).toMatchObject({
@@ -793,13 +793,25 @@ describe('status', () => {
       out: expect.stringMatching(/^A person is needed: the replicas run different configs\.\n/),
     });
     expect((await run(['status', '--store', url])).out).toMatch(
-      / {2}by two\n[^]* {2}The replicas run different configs: /,
+      / {2}on two\n[^]* {2}The replicas run different configs: /,
     );
     await store.keepReplicaState(said('two', { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 1 }));
     const { code, out } = await run(['status', '--store', url]);
     expect(code).toBe(4);
-    expect(out).toMatch(/refused at 1970.* by two: a\.yaml:1:1: wrong \(and 1 more problem\)\n/);
+    expect(out).toMatch(/refused at 1970.* on two: a\.yaml:1:1: wrong \(and 1 more problem\)\n/);
     expect(out).toContain('  2 replicas, all by this config\n');
+    expect(out).toContain('`candidate-connector check --config a.yaml` there shows all that is wrong.');
+    const two = said('two');
+    const config = { ...two.config, waiting: ['admin.port'], closed: 'too short' };
+    await store.keepReplicaState({ ...two, config });
+    const { out: ofTwo } = await run(['status', '--store', url]);
+    expect(ofTwo).toContain('  These changed keys wait for a restart on two: admin.port\n');
+    expect(ofTwo).toContain('  The admin port lets nobody in on two: too short\n');
+    const refused = { since: 2_000, problem: 'a.yaml:1:1: wrong', others: 0 };
+    for (const id of ['one', 'two']) await store.keepReplicaState(said(id, refused));
+    const { out: ofBoth } = await run(['status', '--store', url]);
+    expect(ofBoth).toMatch(/refused at 1970[^b]*: a\.yaml:1:1: wrong\n/);
+    expect(ofBoth).toContain('`candidate-connector check --config a.yaml` shows all that is wrong.');
     await store.close();
   });
 });

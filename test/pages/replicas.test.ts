@@ -26,12 +26,12 @@ test('the pages of each replica say that their configs differ, and which one ref
     );
   for (const path of ['/', '/rules'])
     await reads(path, (words) =>
-      expect(words).toMatch(/The replicas run different configs: \S+\.yaml by \S+ \d+ \w+, \S+\.yaml by /),
+      expect(words).toMatch(/The replicas run different configs: \S+\.yaml on \S+ \d+ \w+, \S+\.yaml on /),
     );
 
   await writeFile(files[1]!, `${onPostgres}rules: [\n`);
   const byOne =
-    /The changed config was refused at \d\d:\d\d by \S+ \d+ \w+: .*two\.yaml:.*check --config \S+two\.yaml there shows all that is wrong/;
+    /The changed config was refused at \d\d:\d\d on \S+ \d+ \w+: .*two\.yaml:.*check --config \S+two\.yaml there shows all that is wrong/;
   for (const path of ['/', '/attention', '/rules'])
     await reads(path, (words) => expect(words).toMatch(byOne));
 

@@ -4,7 +4,7 @@ import { count } from '../../support/text.ts';
 import { reconcileCommand } from '../refusals.ts';
 import type { EmptyLookup } from './empty-lookups.ts';
 import type { Status } from './status.ts';
-import { configsDiffer } from './words.ts';
+import { byConfig, configsDiffer, on } from './words.ts';
 
 /** Something that a status has to tell, for commands and pages alike. */
 export interface Finding {
@@ -121,11 +121,11 @@ export const findings = {
   /** While the files of all are changed, it is so for a moment. */
   differ({ replicas }) {
     if (!configsDiffer({ replicas })) return [];
-    const alike = Map.groupBy(replicas, ({ config: { id, callsBy, file } }) => `${id} ${callsBy} ${file}`);
+    const detail = byConfig(replicas).map((same) => `${same[0]!.config.file} ${on(same)}`);
     return [
       {
         title: ['The replicas run different configs'],
-        detail: Array.from(alike.values(), (same) => `${same[0]!.config.file}${by(same)}`).join(', '),
+        detail: detail.join(', '),
         then: [
           'Until all have the same, each event is decided by that of the replica that takes it, and goes where that of the replica that calls the sink says.',
           'Where the files are the same, other variables or secrets are read into them; or two connectors use one store, where each needs its own.',
@@ -160,13 +160,17 @@ function refusedConfigs(replicas: readonly ReplicaState[], inForce: boolean): Fi
   return Array.from(alike.values(), (same) => {
     const { file, refused } = same[0]!.config;
     const { problem, others } = refused!;
-    const check = replicas.length === 1 ? `\`${program} check\`` : `\`${checkOf(file)}\` there`;
+    const onSome = onIfSome(same, replicas);
+    const check = replicas.length === 1 ? `${program} check` : checkOf(file);
     return {
       title: inForce
-        ? [`The config in force breaks a policy${byIfSome(same, replicas)}`]
-        : ['The changed config was refused at ', refusedAt(refused!), byIfSome(same, replicas)],
+        ? [`The config in force breaks a policy${onSome}`]
+        : ['The changed config was refused at ', refusedAt(refused!), onSome],
       detail: problem + (others > 0 ? ` (and ${count(others, 'more problem')})` : ''),
-      then: [...(inForce ? [] : ['The one before stays in force.']), `${check} shows all that is wrong.`],
+      then: [
+        ...(inForce ? [] : ['The one before stays in force.']),
+        `\`${check}\`${onSome === '' ? '' : ' there'} shows all that is wrong.`,
+      ],
     };
   });
 }
@@ -182,13 +186,11 @@ const byDetail = (
 ): Finding[] =>
   Array.from(Map.groupBy(replicas, ({ config }) => detailOf(config)))
     .filter(([detail]) => detail !== '')
-    .map(([detail, same]) => ({ title: [title + byIfSome(same, replicas)], detail, then: [] }));
+    .map(([detail, same]) => ({ title: [title + onIfSome(same, replicas)], detail, then: [] }));
 
-/** ` by one and two`. */
-const by = (replicas: readonly ReplicaState[]): string => ` by ${replicas.map(({ id }) => id).join(' and ')}`;
-
-const byIfSome = (some: readonly ReplicaState[], all: readonly ReplicaState[]): string =>
-  some.length === all.length ? '' : by(some);
+/** Where it is so, if not on all replicas. */
+const onIfSome = (some: readonly ReplicaState[], all: readonly ReplicaState[]): string =>
+  some.length === all.length ? '' : ` ${on(some)}`;
 
 /** What a look-up does not find. */
 function emptyFinding({ lookup, calls, fields, detail, didFind }: EmptyLookup): Finding {

@@ -1,5 +1,5 @@
 import { keptRejected } from '../../store/operations/receiving.ts';
-import type { NoticeStory } from '../../store/store.ts';
+import type { NoticeStory, ReplicaState } from '../../store/store.ts';
 import { count } from '../../support/text.ts';
 import type { Status } from './status.ts';
 import { isUnderWay } from '../../model.ts';
@@ -12,6 +12,15 @@ export const rejectedWords = ({ rejectedThisWeek: many }: Pick<Status, 'rejected
 
 /** The title over what was delivered of late with a fault, such as a recipient that was left out or a column that was made anew. */
 export const missedTitle = 'Delivered, but not as meant';
+
+/** The replicas by what they run: those of a group run the same. */
+export const byConfig = (replicas: readonly ReplicaState[]): ReplicaState[][] => [
+  ...Map.groupBy(replicas, ({ config: { id, callsBy, file } }) => `${id} ${callsBy} ${file}`).values(),
+];
+
+/** `on one and two`. */
+export const on = (replicas: readonly ReplicaState[]): string =>
+  `on ${replicas.map(({ id }) => id).join(' and ')}`;
 
 export const configsDiffer = ({ replicas }: Pick<Status, 'replicas'>): boolean =>
   new Set(replicas.map(({ config }) => config.id)).size > 1 ||

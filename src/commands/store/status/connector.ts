@@ -1,5 +1,6 @@
 import { type Finding, findings } from '../../../ops/status/findings.ts';
 import type { Status } from '../../../ops/status/status.ts';
+import { byConfig, on } from '../../../ops/status/words.ts';
 import { printable, printableInLine } from '../../../support/text.ts';
 import { type Io, when } from '../../output.ts';
 
@@ -15,16 +16,14 @@ function linesOf({ title, detail, then }: Finding, io: Io): string[] {
   ];
 }
 
-/** Which config is in force, of several replicas by which ones. */
+/** Which config is in force, of several replicas on which ones. */
 export function configLines({ replicas }: Status, io: Io): string[] {
   // Those that were started at another time say the same.
-  const newestFirst = replicas.toSorted((a, b) => b.config.since - a.config.since);
-  const alike = Map.groupBy(newestFirst, ({ config: { id, callsBy, file } }) => `${id} ${callsBy} ${file}`);
-  return [...alike.values()].flatMap((same) => {
+  const alike = byConfig(replicas.toSorted((a, b) => b.config.since - a.config.since));
+  return alike.flatMap((same) => {
     const { file, since } = same[0]!.config;
     const line = `${printable(file)}, in force since ${when(since, io)}`;
     if (replicas.length === 1) return [line];
-    const ids = same.map(({ id }) => printable(id)).join(' and ');
-    return [line, alike.size === 1 ? `${same.length} replicas, all by this config` : `by ${ids}`];
+    return [line, alike.length === 1 ? `${same.length} replicas, all by this config` : printable(on(same))];
   });
 }
