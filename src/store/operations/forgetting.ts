@@ -64,7 +64,8 @@ const sql = {
   from deliveries d join events e on e.seq = $1
   where d.seq ${of('$1')} order by d.seq`),
   othersIn: query<{ readonly seq: number }>(`
-  select d.seq from deliveries d where d.carrier = $1 and d.seq not ${of('$2')} limit 1`),
+  select d.seq from deliveries d join events e on e.seq = d.seq / ${seqsPerEvent}
+  where d.carrier = $1 and e.candidate_id <> $2 limit 1`),
   /** The messages of digests with deliveries of the event. */
   forgetMessages: `
   update deliveries set message = null where carrier in (select d.carrier from deliveries d where d.seq ${of('$1')})`,
@@ -119,7 +120,9 @@ export function* forget(
       // A look-up leaves nothing in a tool, and an answer that comes later is not kept.
       if (one.connector === lookupConnector) continue;
       const isShared =
-        mayGoAgain(one) && one.carrier !== null && (yield* get(sql.othersIn, one.carrier, seq)) !== undefined;
+        mayGoAgain(one) &&
+        one.carrier !== null &&
+        (yield* get(sql.othersIn, one.carrier, candidateId)) !== undefined;
       if (one.state === 'sending' || isShared) underWay.push(one.id);
       else if (one.state === 'pending') pending.push(one.id);
     }
