@@ -87,9 +87,12 @@ export const withoutScheme = (header: string): string => header.replace(scheme, 
 /** What stands behind a word that says of which kind a secret is: it alone is what a tool may quote. Of a login, its parts, too. */
 function credentialsBehindKind(secret: string): string[] {
   const text = secret.trim();
-  const [, ofHeader] = /^[a-z][\w-]*\s+(\S+)$/i.exec(text) ?? [];
-  if (ofHeader !== undefined && (scheme.test(text) || looksRandom(ofHeader)))
+  if (scheme.test(text)) {
+    const ofHeader = withoutScheme(text);
     return [ofHeader, ...(/^basic\s/i.test(text) ? secretsOfLogin(ofHeader) : [])];
+  }
+  const [, ofOther = ''] = /^[a-z][\w-]*\s+(\S+)$/i.exec(text) ?? [];
+  if (looksRandom(ofOther)) return [ofOther];
   // Of a key to sign with: base64, without padding as well.
   return /^whsec_./.test(text) ? [text.slice('whsec_'.length).replace(/=+$/, '')] : [];
 }

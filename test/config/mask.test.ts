@@ -393,6 +393,39 @@ rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { X-Tenant: aB3dE5fG
     expect(given.mask('aB3dE5fG7hJ9 of hiring')).toBe('*** of hiring');
   });
 
+  const inSink = (header: string) =>
+    `sinks: { ats: { connector: webhook, url: "https://h.example", headers: { Authorization: "${header}" } } }\nrules: []`;
+  const inAction = (header: string) => `sinks: { ats: { connector: webhook, url: "https://h.example" } }
+rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { Authorization: "${header}" } } ] } ]`;
+  const login = 'ZGFuYTpodW50ZXItdHdv';
+
+  test.each([
+    ['Basic ZGFuYTpodW50ZXItdHdv', ''],
+    ['Basic ${X}', login],
+    ['${X}', `Basic ${login}`],
+  ])('the password of a login that a header has: %s', (header, X) => {
+    for (const text of [inSink(header), inAction(header)]) {
+      const { mask, warnings } = parseConfig(text, 'config.yaml', { env: { X }, connectors });
+      expect(mask('no account has hunter-two, dana')).toBe('no account has ***, dana');
+      const literal = warnings.filter(({ message }) => message.includes('written'));
+      expect(literal.map(({ message }) => message.split(' is ')[0])).toEqual(
+        X === '' ? ['this credential'] : [],
+      );
+    }
+  });
+
+  test.each([inSink, inAction])(
+    'a default that stands in for what a header has behind its scheme',
+    (text) => {
+      const written = text('Bearer ${X:-xyz-literal}');
+      const { mask, warnings } = parseConfig(written, 'config.yaml', { env: {}, connectors });
+      expect(mask('no xyz-literal')).toBe('no ***');
+      expect(warnings.map(({ message }) => message)).toContain(
+        'the variable is not set, and the default that is written here stands in for this credential',
+      );
+    },
+  );
+
   test.each(['https://aB3dE5fG7hJ9:@h.example/v1', 'https://aB3dE5fG7hJ9:x@h.example/v1'])(
     'an API key that is the user of an address: %s',
     (url) => {

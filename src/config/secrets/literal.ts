@@ -65,7 +65,7 @@ function inText(text: string, path: Path): string[] {
   const place = placeOf(path);
   const isNamed = path.at(-2) === 'headers' || place.inSecret || namesSecret(name);
   // Other keys, such as `key` in `project: { key: HIRING }`, tell nothing by themselves.
-  if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text))) return [withoutScheme(text)];
+  if (place.isSecret && isNamed && (isCredentialKey(name) || looksRandom(text))) return [text];
   if (path.at(-1) !== 'body') return [];
   return credentialsNamedIn(text);
 }
@@ -101,7 +101,11 @@ export function checkLiteralSecrets(
       const isFallback = partsOf(text).some((part) => {
         const fallback = part.kind === 'reference' ? part.reference.fallback : null;
         // Or a whole address with the credential in it.
-        return fallback === value || (fallback?.includes('://') && fallback.includes(value));
+        return (
+          fallback === value ||
+          fallback === withoutScheme(value) ||
+          (fallback?.includes('://') && fallback.includes(value))
+        );
       });
       // A path is no credential, and neither is `adc`.
       const isCredential = value.length > 3 && !looksLikePath(value);
