@@ -1,5 +1,5 @@
 import { Lexer, type YAMLParseError } from 'yaml';
-import { lineAt, lineBefore, lineStart } from './lines.ts';
+import { isBehindKey, lineAt, lineBefore, lineStart } from './lines.ts';
 import { changedKeyIn } from './odd-signs.ts';
 
 /** Which of the library's errors follow from another one, and are not told. */
@@ -28,7 +28,7 @@ const isBehindEnd = /token in YAML stream/;
 /** A line with a wrong indentation moves those below it. */
 const fromIndentation: FollowsFrom = (errors, text) => {
   const isDeeper = ({ code, pos }: YAMLParseError) =>
-    code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0]) && text.slice(...pos).includes('\n');
+    code === 'MULTILINE_IMPLICIT_KEY' && isBehindKey(text, pos[0]) && text.slice(...pos).includes('\n');
   const deeper = new Set(errors.filter(isDeeper).map(({ pos }) => pos[0]));
   const isMoved = ({ code, pos }: YAMLParseError) => code === 'BAD_INDENT' || deeper.has(pos[0]);
   const first = errors.find(isMoved)?.pos[0];
@@ -39,7 +39,9 @@ const fromIndentation: FollowsFrom = (errors, text) => {
 
 /** The line below a key without its colon is taken for a part of that key. */
 const fromLineAbove: FollowsFrom = (errors, text) => {
-  const keyless = errors.find(({ code, pos }) => code === 'MULTILINE_IMPLICIT_KEY' && !isValue(text, pos[0]));
+  const keyless = errors.find(
+    ({ code, pos }) => code === 'MULTILINE_IMPLICIT_KEY' && !isBehindKey(text, pos[0]),
+  );
   const end = keyless === undefined ? -1 : text.indexOf('\n', keyless.pos[0]);
   return ({ pos }) => end !== -1 && lineStart(text, pos[0]) === end + 1;
 };
@@ -108,6 +110,3 @@ function hasAllBrackets(text: string): boolean {
   }
   return open.length === 0;
 }
-
-/** Whether a key stands before this place on its line. */
-export const isValue = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));

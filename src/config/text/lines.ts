@@ -17,3 +17,6 @@ export const lineBefore = (text: string, at: number): string => text.slice(lineS
 /** The line of this place. */
 export const lineAt = (text: string, at: number): string =>
   text.slice(lineStart(text, at)).split('\n', 1)[0]!;
+
+/** Whether a key stands before this place on its line. */
+export const isBehindKey = (text: string, at: number): boolean => /:[ \t]+$/.test(lineBefore(text, at));

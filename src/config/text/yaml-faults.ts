@@ -1,13 +1,6 @@
 import { CST, type ErrorCode, Lexer, type LineCounter, type YAMLParseError } from 'yaml';
-import {
-  endsAtQuote,
-  isOpenFlow,
-  isStrayList,
-  isValue,
-  shallowLine,
-  withoutFollowing,
-} from './following-errors.ts';
-import { lineAt, lineBefore, type Range, type TextFault } from './lines.ts';
+import { endsAtQuote, isOpenFlow, isStrayList, shallowLine, withoutFollowing } from './following-errors.ts';
+import { isBehindKey, lineAt, lineBefore, type Range, type TextFault } from './lines.ts';
 import { changedKeyIn, oddIndentation } from './odd-signs.ts';
 
 /** Words the library's faults. One a line: further ones follow from it. */
@@ -45,7 +38,8 @@ function toFault(error: YAMLParseError, text: string): TextFault {
   const isCommented = isOpen && /[:,[]\s+#[^\s#]/.test(lastLine);
   if (code === 'MISSING_CHAR' && message.startsWith('Missing closing'))
     return { range: openingQuote(text, pos[0]) ?? pos, message: other };
-  if (code === 'MULTILINE_IMPLICIT_KEY' && isValue(text, pos[0])) return { range: pos, message: deeperBelow };
+  if (code === 'MULTILINE_IMPLICIT_KEY' && isBehindKey(text, pos[0]))
+    return { range: pos, message: deeperBelow };
   if (code === 'BAD_INDENT' && !isOpen && isDashMissing(text, pos[0]))
     return { range: pos, message: isKey(text, pos[0]) ? lessIndented : dashMissing };
   if (message.startsWith('Unexpected') && text[pos[0]] === ',')
