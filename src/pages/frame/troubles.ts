@@ -111,7 +111,7 @@ const findingShown = ({ title, detail, then }: Finding, times: Times): Html => {
 };
 
 /** The notice that a changed file is not what is in force. */
-export function refusedNotice(status: Status, asked: PageRequest): Html | false {
+export function refusedConfigNotice(status: Status, asked: PageRequest): Html | false {
   const items = (['broken', 'config'] as const).flatMap((kind) => ofFinding(kind)(status, asked, false));
   return (
     items.length > 0 &&

@@ -1,6 +1,6 @@
 import type { Trial } from '../../backtest/trials.ts';
 import { html, type Html } from '../../support/html.ts';
-import { differNotice, refusedNotice } from '../frame/troubles.ts';
+import { differNotice, refusedConfigNotice } from '../frame/troubles.ts';
 import { count, printable } from '../../support/text.ts';
 import { badNotice } from '../frame/fragments.ts';
 import type { Form, Page, PageContent, PageRequest, Parts } from '../page.ts';
@@ -64,7 +64,7 @@ async function rules(asked: PageRequest, parts: Parts, tried: Tried | null): Pro
     title: 'Rules',
     ...(tried && { status: tried.status }),
     body: html`<div class="stack">
-      ${status && refusedNotice(status, asked)} ${status && differNotice(status, asked.times)}
+      ${status && refusedConfigNotice(status, asked)} ${status && differNotice(status, asked.times)}
       <section class="card">
         <h2>Who hears of what</h2>
         ${matrix(await routesSoon(config), text)}
