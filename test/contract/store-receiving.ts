@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { deliveryId } from '../../src/support/ids.ts';
 import { candidateKey } from '../../src/store/rows.ts';
 import type { RefusedEvents, WholeRefusedEvent } from '../../src/model/notices.ts';
-import type { Acceptance } from '../../src/store/store.ts';
+import type { Acceptance, Arrival } from '../../src/store/store.ts';
 import { seeded } from '../faults/random.ts';
 import { home, store } from './store-bench.ts';
 import { arrival, claimDue, configId, day, idsOf, person, planned, prune, t0 } from './store-fixtures.ts';
@@ -424,10 +424,12 @@ export function receiving(): void {
     expect([await unread(0), await unread(2), await unread(5)]).toEqual([2, 1, 0]);
     // What a clock that was ahead has stored counts when it is time.
     expect([await unread(0, 2), await unread(0, 0)]).toEqual([1, 0]);
-    const accept = (receivedAt: number, correlationId: string | null) =>
-      store.accept(arrival({ receivedAt: t0 + receivedAt, correlationId }));
+    const accept = (receivedAt: number, correlationId: string | null, changes: Partial<Arrival> = {}) =>
+      store.accept(arrival({ receivedAt: t0 + receivedAt, correlationId }, changes));
     await accept(2, 'c');
     await accept(6, null);
+    // It came before the others, and was refused for its address.
+    await accept(7, 'e', { byHand: { action: 'accept', by: person } });
     await accept(20, 'd');
     expect([await unread(0), await unread(0, 20)]).toEqual([1, 0]);
   });

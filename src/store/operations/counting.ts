@@ -167,7 +167,8 @@ export const sql = {
   from rejected_requests r
   where r.received_at <= $2 and r.received_at > coalesce((
     select e.received_at from events e
-    where e.received_at > $1 and e.received_at <= $2 and e.correlation_id is not null
+    where e.received_at > $1 and e.received_at <= $2 and e.correlation_id is not null and e.received_at not in (
+      select a.changed_at from audit a where a.action = 'accept' and a.changed_at > $1)
     order by e.received_at desc limit 1), $1)`),
   /** For each sink, when its first delivery is due, and when its oldest waiting event and notice came. */
   pendingBySink: query<{
@@ -284,8 +285,8 @@ export function rejectedSince(since: number): Operation<NotTakenIn[]> {
 
 /**
  * How many events were rejected after a time (ms) and after the last valid one, up to `now`: later ones are of a clock that was
- * ahead. The service sends each twice, under one correlation id. What a person takes in from an export has none, and does not
- * show that the service's events can be read again.
+ * ahead. The service sends each twice, under one correlation id. What a person takes in does not show that the service's events
+ * can be read again: from an export it has no such id, and of what was refused the audit has a line of that moment.
  */
 export function* unreadSince(time: number, now: number): Operation<number> {
   return (yield* get(sql.unread, time, now))?.n ?? 0;
