@@ -62,7 +62,7 @@ function statusText(found: Status, lateSince: ReadonlyMap<string, number>, timeZ
       found.lastEventAt === null
         ? `no event yet; \`${program} send\` sends one`
         : `last event ${when(found.lastEventAt, io)}, ${count(found.eventsToday, 'event')} today (${timeZone})`,
-      ...(found.rejectedThisWeek > 0
+      ...(found.rejectedThisWeek > 0 && found.unread === 0
         ? [`${rejectedWords(found)}: \`${program} events --rejected\` says why`]
         : []),
       ...findingLines(found, ['unread'], io),
