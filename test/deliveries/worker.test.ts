@@ -615,6 +615,9 @@ describe('a sink is paused', () => {
       await eventually(async () => expect(await on.store.pauses()).toMatchObject([{ because }]));
     });
 
+    const nextProbeIn = async (on: Bench, clock: Pick<Clock, 'now'>) =>
+      (await on.store.pauses())[0]!.probeAt - clock.now();
+
     test('for five minutes at most if the clock was set back in between', async () => {
       const tool = new ScriptedTool();
       const { clock, skip } = skipping();
@@ -631,9 +634,23 @@ describe('a sink is paused', () => {
       const eventId = await on.accept();
       await eventually(() => expect(on.worker.hasWork('tool')).toBe(true));
       expect((await pausesNow(on.store, clock.now())).get('tool')?.since).toBeLessThanOrEqual(clock.now());
+      // People are told when it is tried.
+      await eventually(async () => expect(await nextProbeIn(on, clock)).toBeLessThanOrEqual(300_000));
       skip(300_000);
       on.worker.wake();
       await reaches(on, eventId, 'delivered');
+    });
+
+    test('no longer than before, and so it is told, if the clock is set back meanwhile', async () => {
+      let setBackMs = 0;
+      const clock = { ...systemClock, now: () => systemClock.now() - setBackMs };
+      const tool = answering(down, down, down, down, down);
+      const on = await bench(seldom(tool), { clock });
+      for (const candidate of five) await on.accept(candidate);
+      await paused(on);
+      setBackMs = 86_400_000;
+      on.worker.wake();
+      await eventually(async () => expect(await nextProbeIn(on, clock)).toBeLessThanOrEqual(120_000));
     });
 
     test('not if the sink left the config', async () => {

@@ -1,4 +1,4 @@
-import { aheadMs, type Clock } from '../../support/clock.ts';
+import { aheadMs, type Clock, leastSetMs } from '../../support/clock.ts';
 import type { Failure } from '../../model/outcomes.ts';
 import type { SinkPause, Store } from '../../store/store.ts';
 import { backoffMs, type BackoffPolicy } from '../settle.ts';
@@ -170,8 +170,8 @@ function nextProbe(
 export class StoredPauses {
   readonly #store: Pick<Store, 'pauses' | 'keepPause' | 'endPause'>;
   readonly #clock: Clock;
-  /** What is in the store, by sink. */
-  readonly #stored = new Map<string, Pause>();
+  /** What is in the store, by sink. `probeAt`: the time that stands there (ms), which others read. */
+  readonly #stored = new Map<string, { readonly pause: Pause; readonly probeAt: number }>();
 
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
@@ -200,7 +200,7 @@ export class StoredPauses {
         ...kept,
       };
       loaded.set(sink, pause);
-      this.#stored.set(sink, pause);
+      this.#stored.set(sink, { pause, probeAt });
     }
     return loaded;
   }
@@ -210,17 +210,19 @@ export class StoredPauses {
     this.#stored.delete(sink);
   }
 
-  /** Writes the pauses of these sinks that have changed. */
+  /** Writes the pauses of these sinks that have changed, or of which the store has another time since the clock was set. */
   async save(pauses: ReadonlyMap<string, Pause>, which: (sink: string) => boolean): Promise<void> {
     const offsetMs = aheadMs(this.#clock);
     // Found first, as other pauses may be restored during the writes.
     const ended = [...this.#stored.keys()].filter((sink) => !pauses.has(sink) && which(sink));
     for (const [sink, pause] of pauses) {
-      if (this.#stored.get(sink) === pause || !which(sink)) continue;
       const since = Math.round(offsetMs + pause.since);
       const probeAt = Math.round(offsetMs + pause.probeAt);
+      const stored = this.#stored.get(sink);
+      const isStored = stored?.pause === pause && Math.abs(stored.probeAt - probeAt) < leastSetMs;
+      if (isStored || !which(sink)) continue;
       await this.#store.keepPause({ ...pause, sink, since, probeAt });
-      this.#stored.set(sink, pause);
+      this.#stored.set(sink, { pause, probeAt });
     }
     for (const sink of ended) {
       await this.#store.endPause(sink);
