@@ -180,7 +180,7 @@ export function noTestBy(source: PlanSource): KnownValues['whyNoTest'] {
     const wanted = show(value);
     const name = testKeyOf(key);
     if (ids.size === 0 || hasReference(wanted)) return null;
-    if (key === 'testId' && typeof value === 'number' && !ids.has(wanted))
+    if (['testId', 'test.id'].includes(key) && typeof value === 'number' && !ids.has(wanted))
       return `the catalog has no test ${wanted}${didYouMean(wanted, ids)}`;
     if (name === null || name === 'id' || ofLookup.has(name)) return null;
     const all = valuesOf(name);

@@ -67,7 +67,7 @@ function wholeNumber(what: string) {
     if (/^\s*(?:\*|all|any|every)\s*$/i.test(input)) return ' (for any, leave this key out)';
     const instead = wholeNumbersMeant(input);
     if (instead !== null) return ` (write ${instead})`;
-    return what === testIdWords ? ' (for the name of the catalog, write test.name instead of testId)' : '';
+    return what === testIdWords ? ' (for the name of the catalog, write test.name)' : '';
   };
   const value = z.int({ error: ({ input }) => `expected ${what}: a whole number${meant(input)}` });
   return { value, bound: value, whole: true };
@@ -99,6 +99,15 @@ const testBound = z.union([z.number(), z.string()], { error: 'expected a number 
 
 const ofEvent = { bound: null, all: null, whole: false, optional: false } as const;
 
+const testId: Field = {
+  ...ofEvent,
+  ...wholeNumber(testIdWords),
+  name: 'testId',
+  label: 'test',
+  of: 'testId',
+  read: ({ event }) => event.testId,
+};
+
 const eventFields: readonly Field[] = [
   {
     ...ofEvent,
@@ -109,14 +118,7 @@ const eventFields: readonly Field[] = [
     of: 'status',
     read: ({ event }) => event.status,
   },
-  {
-    ...ofEvent,
-    ...wholeNumber(testIdWords),
-    name: 'testId',
-    label: 'test',
-    of: 'testId',
-    read: ({ event }) => event.testId,
-  },
+  testId,
   {
     ...ofEvent,
     name: 'candidateId',
@@ -136,18 +138,18 @@ const eventFields: readonly Field[] = [
   },
 ];
 
-/** A key of the catalog's entry for the event's test. `id` is there without an entry. */
+/** A key of the catalog's entry for the event's test. `id` is there without an entry, and is the event's own. */
 export function testField(key: string): Field {
+  const named = { name: `test.${key}`, label: `the test's ${key}` };
+  if (key === 'id') return { ...testId, ...named };
   return {
     ...ofEvent,
-    name: `test.${key}`,
-    label: `the test's ${key}`,
+    ...named,
     value: testValue,
     bound: testBound,
     optional: true,
-    of: key === 'id' ? 'testId' : 'test',
-    read: ({ event, test }) =>
-      key === 'id' ? event.testId : Object.hasOwn(test, key) ? (test[key] ?? null) : null,
+    of: 'test',
+    read: ({ test }) => (Object.hasOwn(test, key) ? (test[key] ?? null) : null),
   };
 }
 

@@ -104,7 +104,7 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
     },
   };
   const whenKeys = Object.keys(shape);
-  const ofFacts = new Map<string, z.ZodType<Condition>>();
+  const ofOthers = new Map<string, z.ZodType<Condition>>();
   /** Checks a key that is not an event's field: a key of the catalog, or something that is looked up. */
   const checkNested = (key: string, value: unknown, context: z.RefinementCtx): void => {
     const field = nestedPattern.test(key) ? findField(key, lookups) : undefined;
@@ -113,7 +113,7 @@ function makeWhenSchema(lookups: LookupFields): z.ZodType<When> {
     const known = [...whenKeys, 'test.<key>', ...facts];
     if (!field) return context.addIssue({ code: 'unrecognized_keys', keys: [key], known });
     const condition =
-      field.of === 'fact' ? ofFacts.getOrInsertComputed(key, () => conditionSchema(field)) : testCondition;
+      field.of === 'test' ? testCondition : ofOthers.getOrInsertComputed(key, () => conditionSchema(field));
     for (const issue of condition.safeParse(value).error?.issues ?? [])
       context.addIssue({ ...issue, path: [key, ...issue.path] });
   };

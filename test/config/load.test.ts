@@ -289,6 +289,10 @@ describe('what parts of a config say of each other', () => {
       '2:47 the catalog has no test 1234568; did you mean "1234567"?',
     ],
     [
+      'catalog: { 1234567: { name: A } }\nrules: [ { name: a, when: { test.id: { not: 1234568 } }, then: [ { sink: page, text: x } ] } ]',
+      '2:45 the catalog has no test 1234568; did you mean "1234567"?',
+    ],
+    [
       'catalog: { 1234567: { team: A } }\nrules: [ { name: a, when: { test.taem: A }, then: [ { sink: page, text: x } ] } ]',
       '2:29 no entry of the catalog has "taem"; did you mean "team"?',
     ],

@@ -5,7 +5,7 @@ import { compileRules, type Rule } from '../../src/rules/match.ts';
 import type { ConditionInput } from '../../src/rules/fields.ts';
 import { whenSchema } from '../../src/rules/when.ts';
 import type { Condition, When } from '../../src/rules/conditions.ts';
-import { subject, testIds, whens } from './tools.ts';
+import { conditionOf, subject, testIds, whens as ofKeys, whensOf } from './tools.ts';
 import { runs } from '../fixtures/runs.ts';
 
 const named = (...all: [When, boolean?][]): Rule[] =>
@@ -106,7 +106,8 @@ function plainly(when: When, { event, test, facts }: ConditionInput): boolean {
     if (key === 'all') return (operand as When[]).every((one) => plainly(one, { event, test, facts }));
     if (key === 'any') return (operand as When[]).some((one) => plainly(one, { event, test, facts }));
     if (key === 'not') return !plainly(operand as When, { event, test, facts });
-    const value = key.startsWith('test.') ? test[key.slice(5)] : event[key as keyof typeof event];
+    const ofEvent = event[(key === 'test.id' ? 'testId' : key) as keyof typeof event];
+    const value = key === 'test.team' ? test['team'] : ofEvent;
     return fits(operand as Condition, value ?? null);
   });
 }
@@ -126,18 +127,45 @@ function fits(condition: Condition, value: unknown): boolean {
   });
 }
 
+const whens = whensOf(fc.oneof(ofKeys, fc.record({ 'test.id': conditionOf(testIds, true) })));
+const subjects = fc.record({
+  event: fc.record({
+    candidateId: fc.constant('abc'),
+    candidateNumericalId: fc.constantFrom(null, 1, 2),
+    testId: fc.constantFrom(...testIds, 99),
+    status: fc.constantFrom(...statuses),
+  }),
+  test: fc.record({ team: fc.constantFrom('a', 'b', null) }),
+  facts: fc.constant(noFacts),
+});
+
+it('refuses only conditions that no event meets', () => {
+  let refused = 0;
+  const many = fc.sample(subjects, { numRuns: 300, seed: 7 });
+  fc.assert(
+    fc.property(whens, (when) => {
+      // Without faults of other kinds, as that of an empty list.
+      const { error } = whenSchema.safeParse(when);
+      if (!error || !error.issues.every(({ message }) => message.startsWith('no event can match'))) return;
+      refused += 1;
+      const parts = error.issues.map(({ path }) => partAt(when, path));
+      expect(parts.map((part) => many.find((one) => plainly(part, one)))).toEqual(parts.map(() => undefined));
+    }),
+    runs(1000),
+  );
+  expect(refused).toBeGreaterThan(50);
+});
+
+/** The `when` at a path, or of the condition there. */
+function partAt(when: When, path: readonly PropertyKey[]): When {
+  const at = (depth: number) =>
+    path.slice(0, depth).reduce<unknown>((part, key) => part?.[key as never], when);
+  const isNamed = typeof path.at(-1) === 'string' && !['all', 'any', 'not'].includes(String(path.at(-1)));
+  return (isNamed ? { [path.at(-1) as string]: at(path.length) } : at(path.length)) as When;
+}
+
 it('finds by its index what reading every rule finds, and explains the same', () => {
   let matched = 0;
-  const subjects = fc.record({
-    event: fc.record({
-      candidateId: fc.constant('abc'),
-      candidateNumericalId: fc.constantFrom(null, 1, 2),
-      testId: fc.constantFrom(...testIds, 99),
-      status: fc.constantFrom(...statuses),
-    }),
-    test: fc.record({ team: fc.constantFrom('a', 'b', null) }),
-    facts: fc.constant(noFacts),
-  });
   const generated = fc.array(fc.record({ name: fc.constant('r'), when: whens, final: fc.boolean() }), {
     maxLength: 12,
   });

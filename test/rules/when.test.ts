@@ -172,6 +172,15 @@ describe('conditions that no event can meet, or that cannot be tested', () => {
       ': no event can match this: its conditions on status and testId exclude each other',
     ],
     [
+      { 'test.id': { not: '5' } },
+      'test.id.not: expected a test id: a whole number (write 5, without quotes), got "5"',
+    ],
+    [
+      { 'test.id': [5, 'Backend'] },
+      'test.id.1: expected a test id: a whole number (for the name of the catalog, write test.name), got "Backend"',
+    ],
+    [{ 'test.id': { exists: false } }, 'test.id: no event can match this: every event has test.id'],
+    [
       { any: [{ all: [{ testId: [1, 2] }, { testId: { in: [2, 3], not: 2 } }] }] },
       'any.0: no event can match this: its conditions on status and testId exclude each other',
     ],

@@ -23,8 +23,7 @@ export function casesOf(field: Field, asks: readonly Ask[], taken: ReadonlySet<n
     named: asks.flatMap(({ named }) => named),
     bounds: asks.flatMap(({ bounds }) => bounds),
   };
-  const mayLack = field.optional && field.of !== 'testId';
-  const missing = [...(field.fact ? [only(undefined)] : []), ...(mayLack ? [only(null)] : [])];
+  const missing = [...(field.fact ? [only(undefined)] : []), ...(field.optional ? [only(null)] : [])];
   const type = field.fact?.type ?? (field.name === 'candidateId' ? 'candidate' : 'whole');
   if (type === 'boolean') return [...missing, only(true), only(false)];
   const values =
