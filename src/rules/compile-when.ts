@@ -12,6 +12,7 @@ import {
   type Scalar,
   show,
   type When,
+  withWholeBounds,
 } from './conditions.ts';
 import { type Field, fieldOf, type LookupFields, type ConditionInput, variableOf } from './fields.ts';
 import type { Ask, Cell, KnownValue, Rest, Truth } from './plan.ts';
@@ -97,7 +98,8 @@ function knownOf({ field, patterns }: Ask, { known }: Cell): KnownValue | undefi
 }
 
 /** A condition on a fact. Unlike other fields, a fact may be unknown; only the word `unknown` matches that. */
-function factTest(field: Field, condition: Condition): CompiledCondition {
+function factTest(field: Field, written: Condition): CompiledCondition {
+  const condition = withWholeBounds(field, written);
   const listed: readonly Scalar[] | null = isList(condition)
     ? condition
     : typeof condition === 'object'

@@ -275,8 +275,22 @@ function either(constraints: readonly Constraint[]): Constraint {
   return { statuses: possible, testIds, exact: false };
 }
 
+/** A condition whose bounds are whole values: what is more than a day is more than all of it. */
+export function withWholeBounds({ lastOf }: Pick<Field, 'lastOf'>, condition: Condition): Condition {
+  if (!lastOf || typeof condition !== 'object' || isList(condition)) return condition;
+  const operators = condition as Operators;
+  const { gt, lte, not: excluded } = operators;
+  return {
+    ...operators,
+    ...(gt !== undefined && { gt: lastOf(gt) }),
+    ...(lte !== undefined && { lte: lastOf(lte) }),
+    ...(excluded !== undefined && { not: withWholeBounds({ lastOf }, excluded) as Operators }),
+  };
+}
+
 /** Why no event can meet a condition, or null if no reason is found. */
-export function neverReason(field: Field, condition: Condition): string | null {
+export function neverReason(field: Field, written: Condition): string | null {
+  const condition = withWholeBounds(field, written);
   const { in: list, exists, ...rest } = operatorsOf(condition);
   if (exists === false) {
     if (!field.optional) return `every event has ${field.name}`;

@@ -22,6 +22,8 @@ export interface Field {
   readonly value: z.ZodType<string | number | boolean>;
   /** The schema of what `gt`, `gte`, `lt` and `lte` compare with; null if values have no order. */
   readonly bound: z.ZodType<string | number> | null;
+  /** Where a bound may be the beginning of values, as a day is of times: the last of those that begin so. */
+  readonly lastOf?: (bound: string | number) => string;
   /** All possible values, if they can be listed. */
   readonly all: readonly string[] | null;
   readonly whole: boolean;
@@ -196,8 +198,10 @@ function numberMeant(input: unknown): string {
   return meant === null ? '' : ` (write ${meant})`;
 }
 
+const endOfDay = '0000-00-00T23:59:59.999Z';
+
 /** The schemas of facts by type. Times are compared as text, of which the beginning is enough. */
-const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound'> } = {
+const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 'bound' | 'lastOf'> } = {
   text: ordered(factText),
   number: ordered(z.number({ error: ({ input }) => `expected a number${numberMeant(input)}` })),
   boolean: { value: z.boolean({ error: 'expected true or false' }), bound: null },
@@ -206,6 +210,7 @@ const factValues: { readonly [type in FactField['type']]: Pick<Field, 'value' | 
     bound: z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?$/, {
       error: 'expected a time in UTC such as "2026-01-31" or "2026-01-31T10:00"',
     }),
+    lastOf: (bound) => `${bound}${endOfDay.slice(String(bound).length)}`,
   },
   url: ordered(factText),
 };

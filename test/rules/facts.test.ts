@@ -61,9 +61,48 @@ describe('a condition on a fact', () => {
     expect([factsOf({ name: 'unknown' }), noFacts].map((facts) => truthOf(when, facts))).toEqual(['t', 'u']);
   });
 
-  it('compares times in UTC by their beginning', () => {
-    const at = factsOf({ endedAt: '2026-01-31T10:00:00.000Z' });
-    expect(truthOf({ 'candidate.endedAt': { gte: '2026-01-31T10:00', lt: '2026-02-01' } }, at)).toBe('t');
+  it('compares times in UTC by as much of them as is written', () => {
+    const bounds = [
+      '2026-01-30',
+      '2026-01-31',
+      '2026-01-31T10:00',
+      '2026-01-31T10:00:59',
+      '2026-01-31T10:01',
+    ];
+    const ofOperators = {
+      gt: (time: string, bound: string) => time > bound,
+      gte: (time: string, bound: string) => time >= bound,
+      lt: (time: string, bound: string) => time < bound,
+      lte: (time: string, bound: string) => time <= bound,
+    };
+    for (const endedAt of [
+      '2026-01-30T23:59:59.999Z',
+      '2026-01-31T00:00:00.000Z',
+      '2026-01-31T10:00:59.999Z',
+    ])
+      for (const bound of bounds)
+        for (const [operator, holds] of Object.entries(ofOperators)) {
+          const condition = { [operator]: bound };
+          const truth = holds(endedAt.slice(0, bound.length), bound) ? 't' : 'f';
+          expect({ endedAt, condition, truth }).toEqual({
+            endedAt,
+            condition,
+            truth: truthOf({ 'candidate.endedAt': condition }, factsOf({ endedAt })),
+          });
+        }
+  });
+
+  it('takes a day in which a time is', () => {
+    const when: When = { 'candidate.endedAt': { gte: '2026-01-31T10:00', lte: '2026-01-31' } };
+    expect(faults(when)).toEqual([]);
+    expect(faults({ 'candidate.endedAt': { gt: '2026-01-31', lt: '2026-01-31T10:00' } })).toEqual([
+      'candidate.endedAt: no event can match this: nothing is more than 2026-01-31T23:59:59.999Z and less than 2026-01-31T10:00',
+    ]);
+    expect(
+      ['09:59', '10:00', '23:59'].map((time) =>
+        truthOf(when, factsOf({ endedAt: `2026-01-31T${time}:59.999Z` })),
+      ),
+    ).toEqual(['f', 't', 't']);
   });
 
   it('knows nothing of a look-up that was not made, and that all is absent where the API has nothing', () => {
