@@ -56,8 +56,19 @@ function formatDate(call: Call, value: unknown, format: string, zone?: unknown):
 
 function momentOf(call: Call, value: unknown, timeZone = settingOf(call).timeZone): Moment | null {
   const { now } = call.context.environments as { now: string };
-  const time = parseDate(toValue(value), now);
+  const given: unknown = toValue(value);
+  if (typeof given === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(given)) return beginOf(given, timeZone);
+  const time = parseDate(given, now);
   return time === null ? null : zoned(time, timeZone);
+}
+
+/** When a day such as `2026-01-31` begins in a zone, so that it is that day in each; null if there is none. */
+function beginOf(day: string, timeZone: string): Moment | null {
+  try {
+    return Temporal.PlainDate.from(day).toZonedDateTime(timeZone);
+  } catch {
+    return null;
+  }
 }
 
 /** The range of JavaScript's dates. */
@@ -72,9 +83,8 @@ function parseDate(value: unknown, now: string): number | null {
   let timeMs = Number.NaN;
   if (typeof value === 'number' || /^\d+$/.test(text)) timeMs = Number(value) * 1000;
   else if (text === 'now' || text === 'today') timeMs = Date.parse(now);
-  else if (/(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i.test(text) || /^\d{4}-\d{2}-\d{2}$/.test(text))
-    timeMs = Date.parse(text);
-  // A date without a zone is in UTC. JavaScript would read it in the machine's zone.
+  else if (/(Z|UTC|GMT|[+-]\d{2}:?\d{2})(\s*\(.*\))?$/i.test(text)) timeMs = Date.parse(text);
+  // A time without a zone is in UTC. JavaScript would read it in the machine's zone.
   else if (text.trim() !== '')
     timeMs = Date.parse(/^\d{4}-\d{2}-\d{2}[T ]\d/.test(text) ? `${text}Z` : `${text} UTC`);
   return Math.abs(timeMs) <= maxTimeMs ? Math.trunc(timeMs) : null;
