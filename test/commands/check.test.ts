@@ -68,6 +68,34 @@ rules:
     expect(text).toMatch(/can be used, with \d warnings: 1 rule, 1 sink\.\nOf 1806 messages/);
   });
 
+  test('warns of the path of a call that would lead elsewhere for some events', async () => {
+    const { folder, write } = await workplace();
+    const written = await write(
+      'config.yaml',
+      `${base(folder)}unmatched: silent
+catalog: { 1: { name: Backend, job: 17 }, 2: { name: Design } }
+sinks: { ats: { connector: webhook, url: 'https://ats.example.com' } }
+rules:
+  - name: paths
+    when: {}
+    then:
+      - { sink: ats, method: DELETE, path: '/people/{{ event.candidateNumericalId }}' }
+      - { sink: ats, path: '/jobs/{{ test.job }}' }
+      - { sink: ats, path: '/jobs?of={{ test.job | default: "" }}' }
+  - name: known
+    when: { candidateNumericalId: { exists: true }, test.job: { exists: true } }
+    then: [{ sink: ats, path: '/jobs/{{ test.job }}/{{ event.candidateNumericalId }}' }]
+`,
+    );
+    const { out } = await run(['check', '--config', written, '--json']);
+    const { warnings } = JSON.parse(out) as { warnings: { line: number; message: string }[] };
+    const said = warnings.filter(({ message }) => message.includes('another address'));
+    expect(said.map(({ line, message }) => `${line} ${message.split(':')[0]}`)).toEqual([
+      expect.stringMatching(/^\d+ for test 1, test 2, a test that is not in the catalog$/),
+      expect.stringMatching(/^\d+ for test 2, a test that is not in the catalog$/),
+    ]);
+  });
+
   test('lists ten mistakes at their ten places, each with its line', async () => {
     const file = join(import.meta.dirname, '../fixtures/config/ten-mistakes.yaml');
     const ran = await run(['check', '--config', file], {

@@ -131,6 +131,12 @@ function kindsOf(samples: readonly Sample[], { plan, planSource }: Config): Samp
 const hollow =
   'a {{ … }} prints nothing; say what to print then, as in {{ test.name | default: event.testId }}, or {{ … | default: "" }} for nothing';
 
+/** The key that is the address of a call: where a part of it is empty, this is another one, as that of all candidates. */
+const addressKey = 'path';
+
+const leadsElsewhere =
+  'a {{ … }} may print nothing, and another address is called then; ask in `when` for what it prints, as { candidateNumericalId: { exists: true } }, or say what to print, as {{ … | default: "" }}';
+
 function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, now: number): Failure[] {
   const { action, event, facts } = sample;
   const sink = sinks.get(action.sink);
@@ -157,10 +163,10 @@ function failuresOf(sample: Sample, { plan, planSource, sinks, mask }: Config, n
       for (const { message } of sink.connector.templates[key]?.slips?.(name, [], fields) ?? [])
         failures.push({ sample, key, why: mask(message) });
     }
-  if (event.candidateNumericalId === null) return failures;
-  for (const key of readFirst)
+  // What people read without a number is told of where the template is read.
+  for (const key of event.candidateNumericalId === null ? [addressKey] : [...readFirst, addressKey])
     if (hollowKeys.includes(key) && valueAt(planSource, [...path, key]) !== undefined)
-      failures.push({ sample, key, why: hollow });
+      failures.push({ sample, key, why: key === addressKey ? leadsElsewhere : hollow });
   return failures;
 }
 
