@@ -183,7 +183,7 @@ rules: []
     'log.format',
   ]);
   const docs = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
-  const [, paragraph = ''] = /\n(`receiver\.host`.*take effect at the next start.*)\n/.exec(docs) ?? [];
+  const [, paragraph = ''] = /\n(These take effect at the next start;.*?)\n\n## /s.exec(docs) ?? [];
   for (const key of live.waiting) expect(paragraph).toMatch(new RegExp(`\`(${key}|${key.split('.')[1]})\``));
 });
 
