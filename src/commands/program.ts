@@ -91,6 +91,8 @@ function add(
   line.options[0]!.defaultValueDescription = '$CONNECTOR_CONFIG, else ./config.yaml';
   for (const option of Object.values(options)) line.addOption(option as commander.Option);
   if (argument) line.addArgument(argument);
+  const needed = line.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+  line.usage([...needed, line.usage()].join(' '));
   line.action(async () => {
     const [given] = line.processedArgs;
     const named = [

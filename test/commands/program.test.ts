@@ -23,6 +23,16 @@ describe('help', () => {
     const [options = '', examples = ''] = out.split('Examples:');
     const used = examples.matchAll(/ (--[\w-]+)/g);
     for (const [, option = ''] of used) expect(options).toContain(option);
+    // The shell of a Mac takes an address with a ? for the pattern of a file, and runs nothing.
+    const commandsAlone = examples.replaceAll(/ {3}#.*$/gm, '').replaceAll(/"[^"]*"|'[^']*'/g, '');
+    expect(commandsAlone).not.toMatch(/[?*]/);
+  });
+
+  test('shows in the line of usage what a command cannot do without', async () => {
+    const { out } = await run(['explain', '--help']);
+    expect(out).toContain(
+      'Usage: candidate-connector explain --status <status> --test <id> [options] [file]\n',
+    );
   });
 });
 

@@ -29,7 +29,7 @@ export const send = command({
   examples: [
     'send   # to the connector that runs here with ./config.yaml',
     'send --status DidNotTake --test 7654321 --count 5 --duplicate',
-    'send --url https://hooks.example.com/webhooks/candidates?token=…',
+    'send --url "https://hooks.example.com/webhooks/candidates?token=…"',
   ],
   options: declared,
   run: (given, io) => sendEvents(given, io, patienceMs),
