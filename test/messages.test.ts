@@ -73,6 +73,9 @@ const arrived: { readonly [title: string]: (tools: Tools) => void } = {
       ['C', 'hiring'],
     ]);
   },
+  'Two channels and a person': ({ slack }) => {
+    expect(slack.messages.map(({ channelName }) => channelName)).toEqual(['hiring', 'hiring-backend', '']);
+  },
   'Buttons of your own': ({ slack }) => {
     const [message] = slack.messages;
     expect(message?.text).toContain('Candidate `6f1c2d3e…` completed the test.');
