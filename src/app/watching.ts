@@ -27,10 +27,11 @@ export async function watchOverIt(working: Working, undo: Undo) {
   const deadlines = new Deadlines(clock, closing.signal);
   const askWhetherTheyWork = (changed: readonly SinkConfig[]) => {
     const sinkOf = (name: string) => whole().sinks.get(name);
+    const isPausedByPerson = (sink: string) => worker.isPausedByPerson(sink);
     const work = (sink: string) => worker.tryPaused(sink);
     const checked = () => void announcer.say();
     const mask = (said: string) => config().mask(said);
-    checkSecrets({ deadlines, sinks, mask, clock, log, sinkOf, work, checked }, changed);
+    checkSecrets({ deadlines, sinks, mask, clock, log, sinkOf, isPausedByPerson, work, checked }, changed);
   };
   if (doubted.length > 0) askWhetherTheyWork(doubted);
   let textRead = text.inForce;

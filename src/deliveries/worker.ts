@@ -297,6 +297,10 @@ export class Worker {
     this.wake();
   }
 
+  isPausedByPerson(sink: string): boolean {
+    return this.#byPeople.isPaused(sink);
+  }
+
   /** Does what people asked for: pauses sinks, and tries sinks at once. Tries those of `tryPaused`, too. */
   async #doAsAsked({ now, elapsed }: Moment): Promise<void> {
     const { store, config, pollMs = defaultPollMs } = this.#parts;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSlack } from '../../sandbox/slack.ts';
 import { startApp } from '../../src/app.ts';
@@ -119,6 +120,48 @@ rules: [ { name: told, when: {}, then: [ { sink: slack, channel: '#hiring' } ] }
   await eventually(async () => expect(await status()).toMatch(/^Nothing needs a person\./));
   const told = lines().filter(({ msg }) => msg === 'the changed secrets of a sink do not work');
   expect(told).toHaveLength(1);
+  await app.stop();
+});
+
+test('changed secrets that do not work are not tried while a person has paused the sink, and forgotten when it leaves the config', async () => {
+  const slack = await startSlack({ token: 'xoxb-right' });
+  onTestFinished(() => slack.close());
+  const { folder, write } = await workplace();
+  const token = await write('token', 'xoxb-right');
+  const named = (name: string) =>
+    write(
+      'config.yaml',
+      `${loud(folder)}
+sinks: { ${name}: { connector: slack, token: '\${file:${token}}', apiUrl: '${slack.url}', retry: { minDelay: 10ms, maxDelay: 20ms } } }
+rules: [ { name: told, when: {}, then: [ { sink: ${name}, channel: '#hiring' } ] } ]
+`,
+    );
+  const file = await named('slack');
+  const { app, lines } = await logging(file);
+  const status = async () => (await run(['status', '--config', file])).out;
+  const reloaded = (times: number) =>
+    eventually(() => expect(lines().filter(({ msg }) => msg === 'config reloaded')).toHaveLength(times));
+  await write('token', 'xoxb-wrong');
+  const doNotWork = 'the changed secrets of slack do not work';
+  await eventually(async () => expect(await status()).toContain(doNotWork));
+  await run(['pause', 'slack', '--config', file]);
+  // The worker reads each second what people paused, and a check may be under way.
+  await eventually(async () => {
+    const before = slack.calls.length;
+    await sleep(300);
+    expect(slack.calls).toHaveLength(before);
+  });
+  await run(['resume', 'slack', '--config', file]);
+  await eventually(async () => expect(await status()).toContain(doNotWork));
+
+  await named('other');
+  await reloaded(2);
+  await sleep(100);
+  await write('token', 'xoxb-right');
+  await reloaded(3);
+  await named('slack');
+  await reloaded(4);
+  await eventually(async () => expect(await status()).toMatch(/^Nothing needs a person\./));
   await app.stop();
 });
 

@@ -21,6 +21,7 @@ interface SecretParts extends Omit<CheckParts, 'holding'> {
   readonly log: Logger;
   /** A sink of the config in force. */
   readonly sinkOf: (name: string) => SinkConfig | undefined;
+  readonly isPausedByPerson: (name: string) => boolean;
   readonly work: (name: string) => void;
   /** Called after each check. */
   readonly checked: () => void;
@@ -29,29 +30,34 @@ interface SecretParts extends Omit<CheckParts, 'holding'> {
 /**
  * Checks the new secrets of these sinks, before a message has to go out with them. Those that do not work are checked again, as
  * often as a paused sink is tried at the least: the tool may have been down, or take them a minute later, and nobody else would
- * find out before the next message. Tells `work` which are right.
+ * find out before the next message. Not while a person has paused the sink, perhaps as too many wrong logins locked an account.
+ * Tells `work` which are right.
  */
 export function checkSecrets(
-  { clock, log, sinkOf, work, checked, ...parts }: SecretParts,
+  { clock, log, sinkOf, isPausedByPerson, work, checked, ...parts }: SecretParts,
   changed: readonly Pick<SinkConfig, 'name'>[],
 ): void {
   const { newSecrets } = parts.sinks;
   const { shutdown } = parts.deadlines;
+  const checkLater = ({ name, retry }: SinkConfig, change: Change) => {
+    const cancel = clock.after(longestPauseMs(retry), () => {
+      shutdown.removeEventListener('abort', cancel);
+      void check(name, change, true);
+    });
+    shutdown.addEventListener('abort', cancel, { once: true });
+  };
   const check = async (name: string, change: Change | undefined, isAgain: boolean) => {
     const sink = sinkOf(name);
     // Where they were changed again, that change is checked for itself.
     if (!sink || !change || newSecrets.changeOf(name) !== change) return;
+    if (isAgain && isPausedByPerson(name)) return checkLater(sink, change);
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
     if (shutdown.aborted || newSecrets.changeOf(name) !== change) return;
     change.fault = detail;
     checked();
     if (detail === null) return work(name);
     if (!isAgain) log.error({ sink: name, detail }, 'the changed secrets of a sink do not work');
-    const cancel = clock.after(longestPauseMs(sink.retry), () => {
-      shutdown.removeEventListener('abort', cancel);
-      void check(name, change, true);
-    });
-    shutdown.addEventListener('abort', cancel, { once: true });
+    checkLater(sink, change);
   };
   for (const { name } of changed) void check(name, newSecrets.changeOf(name), false);
 }

@@ -28,8 +28,12 @@ const pastTheLogin: ReadonlySet<Reason> = new Set(['invalid', 'not_found']);
 export class NewSecrets {
   readonly #changes = new Map<string, Change>();
 
-  /** Notes which sinks of a new config have other secrets than before, and returns these. `timeZone`: the new config's. */
+  /**
+   * Notes which sinks of a new config have other secrets than before, and returns these. Forgets a sink that is gone: it may come
+   * back with right ones. `timeZone`: the new config's.
+   */
   adopt(before: SinkConfigs, after: SinkConfigs, at: number, timeZone: string): SinkConfig[] {
+    for (const name of this.#changes.keys()) if (!after.has(name)) this.#changes.delete(name);
     const changed = [...after.values()].filter((sink) => {
       const known = before.get(sink.name);
       return known !== undefined && secretsOf(known) !== secretsOf(sink);
