@@ -66,7 +66,8 @@ export function createReceiver(options: ReceiverOptions): {
   const failed = afterBug(log, { status: 503, detail: 'Internal error. Send the event again.', headers });
   const answersHealth = health(options.readiness);
   const isWelcome = (address: string) => gateOf(config()).knows(address);
-  let toldAt = -Infinity;
+  /** When one of the service's was told last, and one of others: a scan must not hide the service's. */
+  const toldAt = { service: -Infinity, others: -Infinity };
   /**
    * Counts a request that is no valid HTTP, and at most once in tellEveryMs logs and keeps it. From an allowed sender or a
    * trusted proxy it may have been an event, of which nobody would hear otherwise; from others it is a scan.
@@ -75,8 +76,9 @@ export function createReceiver(options: ReceiverOptions): {
     if (!isWelcome(address)) return;
     metrics.requests('invalid', 0);
     const receivedAt = now();
-    if (Math.abs(receivedAt - toldAt) < tellEveryMs) return;
-    toldAt = receivedAt;
+    const whose = gateOf(config()).isOfTheService(address) ? 'service' : 'others';
+    if (Math.abs(receivedAt - toldAt[whose]) < tellEveryMs) return;
+    toldAt[whose] = receivedAt;
     accessLog.write({
       correlationId: null,
       status,
@@ -87,7 +89,7 @@ export function createReceiver(options: ReceiverOptions): {
       durationMs: 0,
       warning: detail,
     });
-    const correlationId = gateOf(config()).isOfTheService(address) ? '' : null;
+    const correlationId = whose === 'service' ? '' : null;
     inbox.keepRejected({ correlationId, status, address, receivedAt, faults: [detail], body: '' });
   }
   /** As an allowed sender or a trusted proxy has opened the connection, it may have brought an event. */

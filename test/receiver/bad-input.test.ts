@@ -193,3 +193,15 @@ test.each<[string, Partial<ReceiverConfig>, '' | null]>([
   expect((await wire.send('PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n').answer())?.status).toBe(400);
   expect(receiver.inbox.rejected).toMatchObject([{ correlationId }]);
 });
+
+test('a scan does not hide what cannot be read from a proxy', async () => {
+  const receiver = await startReceiver({ allowFrom: 'any', trustProxy: ['127.0.0.2'] });
+  for (const from of ['127.0.0.1', '127.0.0.2', '127.0.0.1', '127.0.0.2']) {
+    const wire = await Wire.open(receiver.port, from);
+    expect((await wire.send('PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n').answer())?.status).toBe(400);
+  }
+  expect(receiver.inbox.rejected).toMatchObject([
+    { address: '127.0.0.1', correlationId: null },
+    { address: '127.0.0.2', correlationId: '' },
+  ]);
+});
