@@ -414,6 +414,11 @@ rules: [ { name: a, when: {}, then: [ { sink: ats, headers: { Authorization: "${
     }
   });
 
+  test('no default stands in for a credential where it is empty', () => {
+    const { warnings } = parseConfig(inAction('Bearer ${X:-}'), 'config.yaml', { env: {}, connectors });
+    expect(warnings.filter(({ message }) => message.includes('default'))).toEqual([]);
+  });
+
   test.each([inSink, inAction])(
     'a default that stands in for what a header has behind its scheme',
     (text) => {

@@ -98,17 +98,16 @@ export function checkLiteralSecrets(
     if (!writtenAt) return [];
     const text = valueAt(config, writtenAt) as string;
     if (hasReference(text)) {
+      const bare = withoutScheme(value);
       const isFallback = partsOf(text).some((part) => {
         const fallback = part.kind === 'reference' ? part.reference.fallback : null;
         // Or a whole address with the credential in it.
         return (
-          fallback === value ||
-          fallback === withoutScheme(value) ||
-          (fallback?.includes('://') && fallback.includes(value))
+          fallback === value || fallback === bare || (fallback?.includes('://') && fallback.includes(value))
         );
       });
       // A path is no credential, and neither is `adc`.
-      const isCredential = value.length > 3 && !looksLikePath(value);
+      const isCredential = bare.length > 3 && !looksLikePath(bare);
       const message =
         'the variable is not set, and the default that is written here stands in for this credential';
       return isFallback && isCredential ? [warning(writtenAt, message)] : [];
