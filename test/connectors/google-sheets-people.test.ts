@@ -201,8 +201,11 @@ describe('a row that is added', () => {
     await sink.deliver(add('e'));
     tab.deleteRow(4);
     await sink.deliver(add('f'));
+    // The last id that is remembered.
+    tab.write(6, tab.rows[0]!.indexOf('Delivery'), [['seen']]);
+    await sink.deliver(add('g'));
     const names = sandbox.rows('Results').map((row) => row['Candidate']);
-    expect(names).toEqual(['a', 'b', 'c', 'by hand', 'e', 'f']);
+    expect(names).toEqual(['a', 'b', 'c', 'by hand', 'e', 'f', 'g']);
   });
 
   test.for<[string, (tab: Grid) => void, string]>([
