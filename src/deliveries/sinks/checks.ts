@@ -27,11 +27,14 @@ interface SecretParts extends Omit<CheckParts, 'holding'> {
   readonly checked: () => void;
 }
 
+/** Secrets that do not work are checked so often at the least. */
+const longestBetweenChecksMs = 3_600_000;
+
 /**
- * Checks the new secrets of these sinks, before a message has to go out with them. Those that do not work are checked again, as
- * often as a paused sink is tried at the least: the tool may have been down, or take them a minute later, and nobody else would
- * find out before the next message. Not while a person has paused the sink, perhaps as too many wrong logins locked an account.
- * Tells `work` which are right.
+ * Checks the new secrets of these sinks, before a message has to go out with them. Those that do not work are checked again,
+ * first when a paused sink would be tried, and then less and less often: the tool may have been down, or take them a minute
+ * later, and nobody else would find out before the next message; but wrong logins may lock an account. So not while a person has
+ * paused the sink. Tells `work` which are right.
  */
 export function checkSecrets(
   { clock, log, sinkOf, isPausedByPerson, work, checked, ...parts }: SecretParts,
@@ -39,27 +42,28 @@ export function checkSecrets(
 ): void {
   const { newSecrets } = parts.sinks;
   const { shutdown } = parts.deadlines;
-  const checkLater = ({ name, retry }: SinkConfig, change: Change) => {
-    const cancel = clock.after(longestPauseMs(retry), () => {
+  const checkLater = ({ name, retry }: SinkConfig, change: Change, checks: number) => {
+    const pauseMs = Math.min(longestPauseMs(retry) * 2 ** (checks - 1), longestBetweenChecksMs);
+    const cancel = clock.after(pauseMs, () => {
       shutdown.removeEventListener('abort', cancel);
-      void check(name, change, true);
+      void check(name, change, checks);
     });
     shutdown.addEventListener('abort', cancel, { once: true });
   };
-  const check = async (name: string, change: Change | undefined, isAgain: boolean) => {
+  const check = async (name: string, change: Change | undefined, earlier: number) => {
     const sink = sinkOf(name);
     // Where they were changed again, that change is checked for itself.
     if (!sink || !change || newSecrets.changeOf(name) !== change) return;
-    if (isAgain && isPausedByPerson(name)) return checkLater(sink, change);
+    if (earlier > 0 && isPausedByPerson(name)) return checkLater(sink, change, earlier);
     const detail = await faultOf({ ...parts, holding: { until: Infinity } }, sink);
     if (shutdown.aborted || newSecrets.changeOf(name) !== change) return;
     change.fault = detail;
     checked();
     if (detail === null) return work(name);
-    if (!isAgain) log.error({ sink: name, detail }, 'the changed secrets of a sink do not work');
-    checkLater(sink, change);
+    if (earlier === 0) log.error({ sink: name, detail }, 'the changed secrets of a sink do not work');
+    checkLater(sink, change, earlier + 1);
   };
-  for (const { name } of changed) void check(name, newSecrets.changeOf(name), false);
+  for (const { name } of changed) void check(name, newSecrets.changeOf(name), 0);
 }
 
 /** Asks a tool whether it works, without sending a message. Returns what is wrong, or null. Never throws. */
