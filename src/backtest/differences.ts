@@ -1,10 +1,11 @@
 import { aboutEvent, actionOf, dataOf } from '../deliveries/prepare.ts';
 import { cannotBeUsed, type PlanFault } from '../config/live/stored-plans.ts';
 import type { Audience } from '../connector.ts';
-import { eventFields } from '../printed/json.ts';
+import { decidedFields, eventFields } from '../printed/json.ts';
 import { type ActionRef, type Event, isMap, type Json, noFacts } from '../model.ts';
 import { agreedIn, decide, subjectOf } from '../rules/decide.ts';
 import { allActions, type Plan } from '../rules/plan.ts';
+import type { EventStory } from '../store/store.ts';
 import { templateData } from '../templates/data.ts';
 import { type Mask, maskTexts } from '../support/secret.ts';
 
@@ -143,7 +144,7 @@ function leavesOf({ fields, fault, dueAt }: MessageContent): Map<string, Json> {
 }
 
 /** The differences as JSON of `backtest --json`. Only what messages say is masked: the rest has no secrets. */
-export function differencesJson(event: Event, found: readonly Difference[], mask: Mask) {
+export function differencesJson(story: EventStory, found: readonly Difference[], mask: Mask) {
   const whole = ({ rule, action, sink, connector, dueAt, fields, fault }: PlannedMessage) => {
     const said = { dueAt: new Date(dueAt).toISOString(), fields: maskTexts(fields, mask) };
     return { rule, action, sink, connector, ...said, ...(fault !== null && { fault: mask(fault) }) };
@@ -156,5 +157,6 @@ export function differencesJson(event: Event, found: readonly Difference[], mask
       const fields = Object.fromEntries(edits.map(({ key, before, after }) => [key, { before, after }]));
       return { rule, action, sink, connector, fields: maskTexts(fields, mask) };
     });
-  return { ...eventFields(event), added: all('added'), removed: all('removed'), changed };
+  const about = { ...eventFields(story.event), ...decidedFields(story, 'public') };
+  return { ...about, added: all('added'), removed: all('removed'), changed };
 }

@@ -46,8 +46,8 @@ const attemptFields = (attempt: Attempt) => ({
   ...attempt.outcome,
 });
 
-/** `decided` and `facts` of an event. */
-const decidedFields = (
+/** `decided` and `facts` of a stored event. */
+export const decidedFields = (
   { decided, lookups }: Pick<EventStory, 'decided' | 'lookups'>,
   which: 'all' | 'public',
 ) => ({ decided, facts: toldFacts(foundBy(lookups, which)) });

@@ -91,6 +91,8 @@ describe('backtest', () => {
         receivedAt: expect.stringMatching(/Z$/),
         correlationId: expect.any(String),
         traceId: expect.any(String),
+        decided: true,
+        facts: {},
         added: [
           {
             rule: 'others',

@@ -236,6 +236,8 @@ describe('explain --json', () => {
         receivedAt: '2026-11-21T22:00:00.000Z',
         correlationId: null,
         traceId: '00000000000000000000000000000000',
+        decided: true,
+        facts: {},
       },
       rules: [
         { rule: 'completed', matched: true, because: 'status is Completed' },
@@ -299,6 +301,10 @@ rules:
     expect((await of('candidate.score=absent')).out).toContain(
       '✗ strong: not matched: candidate.score is absent, the rule wants at least 80',
     );
+    const ran = await explain([...completed, '--fact', 'candidate.score=87', '--json'], config);
+    expect(jsonLines(ran)).toMatchObject([
+      { event: { decided: true, facts: { candidate: { state: 'answered', fields: { score: 87 } } } } },
+    ]);
     const { out: without } = await of();
     expect(without).toContain('candidate.score is unknown');
     expect(without).toContain(

@@ -45,14 +45,12 @@ export const backtest = command({
         earlier.values().reduce((shown, hide) => hide(shown), next.mask(config.mask(text)));
       const plans = storedPlans(store, io);
       const summary = new Backtest(next.plan, connectors);
-      for await (const { event, lookups, configId } of storiesOf(
-        store,
-        since === undefined ? {} : { since },
-      )) {
+      for await (const story of storiesOf(store, since === undefined ? {} : { since })) {
+        const { event, lookups, configId } = story;
         const plan = await plans.get(configId);
         if (!('fault' in plan)) earlier.set(configId, (text) => plan.mask(text));
         const found = summary.add(event, foundBy(lookups), plan);
-        if (json && found.length > 0) io.out(jsonLine(differencesJson(event, found, mask)));
+        if (json && found.length > 0) io.out(jsonLine(differencesJson(story, found, mask)));
         if (!(await io.drained()) && html === undefined) break;
       }
       const report = summary.report(mask);

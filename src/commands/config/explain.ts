@@ -3,6 +3,7 @@ import { timeExpected, timeMeant } from '../../config/scenarios.ts';
 import { loadToShow } from '../../config/load.ts';
 import { factsWritten } from '../../config/lookups/given.ts';
 import { type Foresight, type ExplainedDelivery, explained } from '../../deliveries/explained.ts';
+import { toldFacts } from '../../model.ts';
 import { eventFields } from '../../printed/json.ts';
 import type { Lookup } from '../../rules/plan.ts';
 import { jsonLine, printable } from '../../support/text.ts';
@@ -60,13 +61,17 @@ export const explain = command({
     const said = new Set(fact.map((one) => one.split('.', 1)[0]!));
     for (const name of said)
       if (!found.facts[name]) io.err(`${name} is not looked up for this event, so its facts are unknown`);
-    const { event, rules, deliveries } = found;
+    const { event, facts, rules, deliveries } = found;
     const unsaid = [...config.plan.lookups.values()].filter(
       ({ name }) => found.facts[name] && !said.has(name),
     );
     io.out(
       json
-        ? jsonLine({ event: eventFields(event), rules, deliveries: deliveries.map(deliveryFields) })
+        ? jsonLine({
+            event: { ...eventFields(event), decided: true, facts: toldFacts(facts) },
+            rules,
+            deliveries: deliveries.map(deliveryFields),
+          })
         : explainedText(found, unsaid, io),
     );
     return exit.ok;
