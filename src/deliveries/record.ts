@@ -136,7 +136,7 @@ function settledBy(
     quietAt: endedAt + timeoutMs - tookMs,
     skippedMs: (since) => parts.clockJumps.skippedMs(since) + parts.pausedMs(delivery.sink, since),
     random: parts.random,
-    lastTryMs: isLookup && sink ? lastTryMs(sink) : Infinity,
+    lastTryMs: isLookup && sink ? lastTryMs(sink) : 0,
   });
   const attempt = { number: delivery.attempts, startedAt, endedAt, outcome: ending.outcome };
   const delayMs = Math.max(0, endedAt - delivery.createdAt);

@@ -33,7 +33,7 @@ export interface Circumstances {
   readonly skippedMs: (since: number) => number;
   /** Gives [0, 1). */
   readonly random: () => number;
-  /** How long before the delivery is given up to try it a last time, if the backoff is longer. Default: no last try. */
+  /** How long before the delivery is given up to try it a last time, if the backoff is longer. */
   readonly lastTryMs?: number;
 }
 
@@ -41,7 +41,7 @@ export interface Circumstances {
 export function settle(
   delivery: Pick<Delivery, 'attempts' | 'since' | 'firstAttemptAt' | 'uncertain' | 'progress'>,
   ending: Ending,
-  { policy, now, quietAt, skippedMs, random, lastTryMs = Infinity }: Circumstances,
+  { policy, now, quietAt, skippedMs, random, lastTryMs = 0 }: Circumstances,
 ): Settlement {
   const { outcome } = ending;
   const uncertain = mayHaveArrived(outcome) || (delivery.uncertain && !ending.confirmedAbsent);
@@ -69,13 +69,14 @@ export function settle(
     (isStated(outcome)
       ? Math.max(outcome.retryAfterMs, policy.minDelayMs)
       : backoffMs(delivery.attempts, policy, random));
-  const dueAt = Math.ceil(outcome.outcome === 'unknown' ? Math.max(waited, quietAt) : waited);
+  const mayBegin = (time: number) => (outcome.outcome === 'unknown' ? Math.max(time, quietAt) : time);
+  const dueAt = Math.ceil(mayBegin(waited));
   // Time when the connector itself was down does not count.
   const since = Math.max(delivery.since, delivery.firstAttemptAt ?? now);
-  const giveUpAt = since + policy.giveUpAfterMs + skippedMs(since);
-  // The last attempt: at the deadline, if the tool asked for a longer delay than is left.
+  const giveUpAt = Math.ceil(since + policy.giveUpAfterMs + skippedMs(since));
+  // The last attempt, if the delay is longer than what is left: what works again by the deadline gets its messages.
   const lastAt = isStated(outcome) ? giveUpAt : giveUpAt - lastTryMs;
-  if (dueAt > giveUpAt && now + (isStated(outcome) ? 1 : policy.minDelayMs) <= lastAt) {
+  if (dueAt > giveUpAt && mayBegin(now + (isStated(outcome) ? 1 : policy.minDelayMs)) <= lastAt) {
     return { ...rest, state: 'pending', dueAt: lastAt, lastError: outcome.detail };
   }
   if (dueAt > giveUpAt) {

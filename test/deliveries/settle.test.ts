@@ -89,9 +89,15 @@ const cases: [what: string, ending: Ending, delivery: object, expected: Partial<
     { state: 'held', uncertain: true, dueAt: null },
   ],
   [
-    'it is given up when the next attempt would come after giveUpAfter',
+    'it is tried once more at the end, if the backoff is longer than what is left',
     { outcome: retry },
-    triedFor(policy.giveUpAfterMs, 30),
+    triedFor(policy.giveUpAfterMs - policy.minDelayMs, 30),
+    { state: 'pending', dueAt: now + policy.minDelayMs },
+  ],
+  [
+    'it is given up when less than minDelay is left of giveUpAfter',
+    { outcome: retry },
+    triedFor(policy.giveUpAfterMs - policy.minDelayMs + 1, 30),
     { state: 'dead', lastError: 'Given up after 30 attempts. The tool is down.' },
   ],
   [
@@ -129,10 +135,19 @@ test.each(cases)('%s', (_what, ending, delivery, expected) => {
   expect(settled(ending, delivery)).toMatchObject(expected);
 });
 
+test('a last attempt is due at a whole millisecond, where a clock jumped by a part of one', () => {
+  const circumstances = { skippedMs: () => 0.4 };
+  const { dueAt } = settled({ outcome: retry }, triedFor(policy.giveUpAfterMs - 1000, 30), circumstances);
+  expect(dueAt).toBe(now + 1001);
+});
+
 test('the tool is not asked before it has certainly finished with an unknown attempt', () => {
   const circumstances = { quietAt: now + 30_000, random: () => 0 };
   expect(settled({ outcome: unknown }, {}, circumstances).dueAt).toBe(now + 30_000);
   expect(settled({ outcome: retry }, {}, circumstances).dueAt).toBe(now + 1000);
+  const nearTheEnd = triedFor(policy.giveUpAfterMs - 20_000, 30);
+  expect(settled({ outcome: unknown }, nearTheEnd, circumstances).state).toBe('dead');
+  expect(settled({ outcome: retry }, nearTheEnd, { random: () => 0.9 }).dueAt).toBe(now + 20_000);
 });
 
 test.each([
