@@ -104,6 +104,15 @@ export function checkSilence(plan: Plan | null, { store }: Partial<Settings>): F
   return [error(['alerts', 'silence', 'after'], message)];
 }
 
+const weekMs = 7 * 86_400_000;
+
+/** Warns of a summary of a week of which not all is kept. */
+export function checkSummary(plan: Plan | null, { store }: Partial<Settings>): Fault[] {
+  if (!plan?.summary || !store || store.retentionMs >= weekMs) return [];
+  const message = `it tells of seven days, and events are deleted after ${durationText(store.retentionMs)}: it leaves out those before; raise store.retention to 7d or more`;
+  return [warning(['summary'], message)];
+}
+
 const elsewhere = 'add an action with another sink';
 
 /** Reports alerts about a sink that go only through that sink, or through a server that both need. */

@@ -9,7 +9,7 @@ import { unknownKey } from './advice/keys.ts';
 import { cutTexts, messageSlips } from './advice/messages.ts';
 import { catalogKeySlips, domainSlips } from './advice/spellings.ts';
 import { oddValues, textSlips } from './advice/texts.ts';
-import { checkAlertSinks, checkBareNotices, checkSilence } from './alerts.ts';
+import { checkAlertSinks, checkBareNotices, checkSilence, checkSummary } from './alerts.ts';
 import { checkCatalogUse } from './catalog.ts';
 import type { CheckedConfig, Config } from './config.ts';
 import { checkDigestFacts, checkDigestRetention } from './hours.ts';
@@ -255,6 +255,7 @@ function checkValue(value: Json, file: string, options: LoadOptions) {
       settings,
     ),
     ...checkSilence(plan, settings),
+    ...checkSummary(plan, settings),
     ...checkLiteralSecrets(config, secrets, valueAt(value, ['catalog', 'file']) !== undefined),
     ...textSlips(config),
     ...messageSlips(config['lookups'], source, sinks),

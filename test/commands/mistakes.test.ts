@@ -89,6 +89,7 @@ const mistakes = {
   'the same with quotes, which compares text': `${rule("{ any: [{ api.score: { gte: '80' } }, { api.score: { not: { lt: '12.5' } } }], api.level: { gt: '3' } }")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { score: { at: /score }, level: { at: /level, type: number } } } }\n`,
   'text of look-ups that is compared as text': `${rule("{ api.grade: { gte: B }, api.at: { gte: '2026-01-31' }, api.code: '80' }")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', fields: { grade: { at: /grade }, at: { at: /at, type: time }, code: { at: /code } } } }\n`,
   'how long personal fields are kept, of which there are none': `${posts("text: '{{ api.name | default: 0 }}'")}lookups: { api: { url: 'https://a.example/{{ event.candidateId }}', keep: 30d, fields: { name: { at: /name } } } }\n`,
+  'a summary of a week where events are kept for less': `store: { retention: 3d }\n${posts('text: t')}summary: { at: Mon 09:00, then: [{ sink: slack, channel: '#a' }] }`,
   'digests that outlast the names of candidates that they tell': namesKept('12h'),
   'a header that names nobody who logged in': `${posts('text: t')}admin: { proxy: { from: [10.0.3.7], header: X-Forwarded-For } }\n`,
   'the whole internet as proxies': `${posts('text: t')}receiver: { trustProxy: [0.0.0.0/0] }\n`,

@@ -1001,6 +1001,26 @@ summary: { at: "Mon 09:00", then: [ { sink: other, text: "{{ notice.detail }}" }
     expect(await causes()).toEqual([...first, 'summary 2026-01-12', 'summary 2026-01-19']);
   });
 
+  test('is not told again after a restart where events, and notices, are kept for less than a week', async () => {
+    const watch = await watching({ more });
+    const given = configWith(more);
+    watch.adopt({ ...given, store: { ...given.store, retentionMs: 3 * day } });
+    await watch.look(7 * hour);
+    await watch.look(hour);
+    expect((await summaries(watch)).map(({ cause }) => cause)).toEqual(['summary 2026-01-05']);
+    const told = (await watch.store.notices({})).flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
+    await watch.store.discard(told, start + 8 * hour, person);
+    const { after } = await watch.store.prune({ before: start + 2 * day, limit: 25 });
+    await watch.store.prune({ before: start + 2 * day, limit: 25, after: after! });
+    expect(await watch.notices()).toEqual([]);
+    await watch.look(4 * day);
+    watch.restart();
+    await watch.look(hour);
+    expect(await summaries(watch)).toEqual([]);
+    await watch.look(3 * day);
+    expect((await summaries(watch)).map(({ cause }) => cause)).toEqual(['summary 2026-01-12']);
+  });
+
   test('may have been told by the store that this one was restored from: it has the same id there, and is asked for', async () => {
     const told = async (movedAt?: number) => {
       const watch = await watching({ more, ...(movedAt !== undefined && { movedAt }) });

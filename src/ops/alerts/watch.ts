@@ -212,6 +212,8 @@ class AlertWatch {
     const { notified } = this.#memory!;
     const about = summaryWeek(week, now);
     if (notified.has(about.cause) || this.#notSummarized === about.cause) return;
+    // It may have been told, and deleted since, as the events that it would tell of.
+    if (about.to < now - config().store.retentionMs) return;
     const tally = await tallyOf(store, about);
     const wasInUse = [this.#parts.servedSince, lastEventAt, ...notified.values()].some(
       (time) => time < about.to,
