@@ -160,6 +160,8 @@ const values = {
     '2026-01-04T23:59:59.999Z',
     '2026-01-05T00:00:00.000Z',
     '2026-01-05T10:00:00.000Z',
+    '2026-01-05T10:01:00.000Z',
+    '2026-01-06T00:00:00.000Z',
   ],
   level: [undefined, null, 0, 1, 2, 3],
 };
@@ -258,6 +260,27 @@ describe('a policy', () => {
     fc.assert(property, runs(60));
     for (const often of [seen.held, seen.broken, seen.unknown]) expect(often).toBeGreaterThan(2);
   }, 3_600_000);
+
+  it.each([
+    [{ gt: '2026-01-31' }, '2026-02-01T00:00:00.000Z'],
+    [{ gt: '2026-01-31', lt: '2026-02-05' }, '2026-02-01T00:00:00.000Z'],
+    [{ gt: '2026-02-28T23:59', lte: '2026-03-01T00:00:00' }, '2026-03-01T00:00:00.000Z'],
+    [{ gte: '2026-01-31', not: { lte: '2026-12-31' } }, '2027-01-01T00:00:00.000Z'],
+    [{ gt: '2026-01-31', lt: '2026-02-01' }, null],
+    [{ gt: '9999-12-31' }, null],
+  ])('is broken by a time of %j, if there is one', (condition, ended) => {
+    const { plan, policies: all } = parsed({
+      lookups,
+      rules: [
+        { name: 'a', when: { 'candidate.ended': condition }, ['then']: [{ sink: 'slack', channel: '#a' }] },
+      ],
+      policies: [{ never: { sink: 'slack', when: {} } }],
+    })!;
+    const facts = { candidate: { fields: { ended } } };
+    expect(prove(plan, all)).toMatchObject([
+      ended === null ? { holds: true } : { holds: false, example: { facts } },
+    ]);
+  });
 
   it('is proven where a rule asks two look-ups, and one of them is unknown', () => {
     const { plan, policies: all } = parsed({

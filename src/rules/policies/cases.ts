@@ -136,6 +136,9 @@ const isText = (text: string): boolean =>
 const endings = ['~', '0', '!', ' ', '\u0001'];
 const byEndings = (low: string): readonly string[] => endings.map((ending) => low + ending);
 const earliest = '0001-01-01T00:00:00.000Z';
+const isoTime = (timeMs: number): string => new Date(timeMs).toISOString();
+const isTime = (text: string): boolean =>
+  !Number.isNaN(Date.parse(text)) && isoTime(Date.parse(text)) === text;
 
 const kinds: { readonly [type in 'text' | 'time' | 'url' | 'candidate']: TextKind } = {
   text: { isPossible: isText, samples: ['-', 'Ana', '', ' ', 'a', '1'], after: byEndings },
@@ -148,10 +151,10 @@ const kinds: { readonly [type in 'text' | 'time' | 'url' | 'candidate']: TextKin
     after: byEndings,
   },
   time: {
-    isPossible: (text) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text,
+    isPossible: isTime,
     samples: ['2026-01-05T10:00:00.000Z', earliest, '-000001-01-01T00:00:00.000Z'],
-    // The first time that begins so.
-    after: (low) => [low + earliest.slice(low.length)],
+    // The first time that begins so, or the one after it.
+    after: (low) => [isTime(low) ? isoTime(Date.parse(low) + 1) : low + earliest.slice(low.length)],
   },
   url: {
     isPossible: (text) => isText(text) && /^https?:/.test(text) && URL.parse(text)?.href === text,
