@@ -687,6 +687,20 @@ test.each(['server', 'rate_limited'] as const)(
   },
 );
 
+test('a message that fails is tried once more when giveUpAfter ends', async () => {
+  const tool = new ScriptedTool();
+  const { deliver } = tool;
+  let worksFrom = Infinity;
+  tool.deliver = (request) => {
+    worksFrom = Math.min(worksFrom, Date.now() + 900);
+    return Date.now() < worksFrom ? failed : deliver(request);
+  };
+  const retry = 'retry: { minDelay: 10ms, maxDelay: 1h, giveUpAfter: 1s }, timeout: 1s';
+  // After 20, 60, 140, 300 and 620 ms, and then not before 1,260.
+  const on = await bench(configFor(tool, retry), { random: () => 1 });
+  await reaches(on, await on.accept(), 'delivered');
+});
+
 describe('a clock that is ahead', () => {
   const aheadMs = 400 * 86_400_000;
   const down: Outcome = { outcome: 'retry', reason: 'server', detail: 'Down.', retryAfterMs: 600_000 };
